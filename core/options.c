@@ -149,9 +149,10 @@ static error_t take(int key, char *argument, struct argp_state *state)
 
 void options_read(struct options *options, int argc, char **argv)
 {
-    static char text[512];
-    snprintf(text, sizeof text, "%s: %s\vExit: 0 measured, 1 a check or call failed, 2 usage, 77 "
-             "cannot be measured here.", probe.name, probe.what);
+    static char text[640];
+    snprintf(text, sizeof text, "%s: %s%s%s\vExit: 0 measured, 1 a check or call failed, 2 usage, "
+             "77 cannot be measured here.", probe.name, probe.what,
+             probe.fixed ? "\n\nNo sizes by --set: " : "", probe.fixed ? probe.fixed : "");
     const struct argp parser = {.options = table, .parser = take, .doc = text,
                                 .children = help_children};
 
@@ -194,9 +195,10 @@ static json_t *list_document(void)
                                   (json_int_t)p->standard, "min", (json_int_t)p->min, "max",
                                   (json_int_t)p->max, "words", words, "what", p->what));
     }
-    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s*, s:s, s:i, s:o, s:o, s:o}", "schema", "probe",
-                     "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",
-                     probe.what, "method", probe.method, "draft", probe.draft, "needs",
+    return json_pack("{s:s, s:i, s:s, s:s, s:i, s:s*, s:s*, s:s, s:i, s:o, s:o, s:o}", "schema",
+                     "probe", "schema_version", DOCUMENT_SCHEMA_VERSION, "name", probe.name, "what",
+                     probe.what, "method", probe.method, "draft", probe.draft, "fixed",
+                     probe.fixed, "needs",
                      needs_names[probe.needs], "min_cc", probe.min_cc, "metrics", metrics,
                      "parameters", parameters, "cubins", image_all_hashes());
 }
@@ -222,6 +224,8 @@ void options_list(FILE *out, bool json)
                 braces ? "}" : "", m->unit, better_name(m->better),
                 m->better == PROBE_EXACT ? "" : " is better", m->what);
     }
+    if (probe.fixed)
+        fprintf(out, "\n  no sizes by --set: %s\n", probe.fixed);
     for (size_t i = 0; i < probe.n_parameters; i++) {
         const struct probe_parameter *p = &probe.parameters[i];
         fprintf(out, "%s  --set %s=", i ? "" : "\n", p->name);

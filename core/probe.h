@@ -93,6 +93,7 @@ struct probe {
     size_t n_metrics;
     const struct probe_parameter *parameters;
     size_t n_parameters;
+    const char *fixed; /* NULL; or why an operator takes no sizes by --set */
     void (*measure)(struct probe_run *r);
 };
 

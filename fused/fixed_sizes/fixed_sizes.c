@@ -20,6 +20,8 @@
  * Inside the timed region: n items, and 2n, between two events; the slope is the time of one. A
  * launch is not in it; two barriers of the grid are in each item.
  * l2=cold: more than 512 MiB lie between two uses of an item's operands.
+ * --set context takes another length. Up to 4096 all three kernels have it; of more there is given
+ * alone. Heads and columns are what the other two are built for, and cannot be set.
  *
  * What is checked, before timing and after: every result against float64; the first item's also on
  * the CPU. What lies beyond the context are keys and values like any other: one that leaks in is
@@ -57,6 +59,10 @@ static const struct probe_metric metrics[] = {
                .what = "relative Frobenius norm of the difference from float64"},
     [CAUGHT] = {"caught", "ratio", PROBE_HIGHER, .keys = KEYS,
                 .what = "share of kernels for fewer keys whose results are seen to be wrong"},
+};
+
+static const struct probe_parameter parameters[] = {
+    {"context", 0, 0, 1 << 17, "keys of the one length to measure; 0: the probe's own lengths", NULL},
 };
 
 enum {
@@ -157,6 +163,22 @@ static void measure_built(struct probe_run *r)
     problem_close(r, &p);
 }
 
+/* The length of the command line: by the kernels that are built for fewer keys only what is seen. */
+static void measure_length(struct probe_run *r, uint32_t context)
+{
+    const bool is_built = context <= FIXED_CONTEXT;
+    const uint32_t most = is_built ? FIXED_CONTEXT : context;
+    struct problem p = open_for(r, (struct sizes){most, most, FIXED_KV_HEADS, FIXED_HIDDEN});
+
+    problem_at(r, &p, context, most);
+    for (enum fixed_impl impl = IMPL_FIXED; impl < N_IMPLS; impl++)
+        if (is_built || impl == IMPL_GIVEN)
+            measure_impl(r, &p, impl, 0);
+    if (!is_built)
+        measure_beyond(r, &p);
+    problem_close(r, &p);
+}
+
 /* What only a kernel that takes its sizes can do: parts without keys, rows that no grid divides. */
 static void check_given(struct probe_run *r, struct sizes s)
 {
@@ -168,6 +190,11 @@ static void check_given(struct probe_run *r, struct sizes s)
 
 static void measure(struct probe_run *r)
 {
+    const uint32_t context = (uint32_t)probe_parameter(r, "context");
+    if (context > 0) {
+        measure_length(r, context);
+        return;
+    }
     measure_built(r);
     if (!probe_is_check_run(r))
         return;
@@ -184,5 +211,7 @@ const struct probe probe = {
     .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

@@ -22,6 +22,10 @@
  * (report/bundle/derive_fusion.h) is scored with the rest.
  * An operator on its way into a product, repeated for each of its tiles: gelu_in of epilogue.
  *
+ * --set what takes one of them, and rows and columns one size of it: streams has 4, 32 or 96 arrays,
+ * wide rows of 131072, phases tiles of 96 KiB; what those are built for. The long array of phases has
+ * 187500 elements for each tile, as many as in the probe's own size.
+ *
  * Inside the timed region: the operations, between two events; modes: common/operation.h.
  * Expected on an H200: streams fused 130 us; unfused 1.8 times that by its bytes, 1.5 as far as sums
  * that are read again for every four arrays come from the L2; capped at 32 more than that: its local
@@ -51,6 +55,17 @@ static const struct probe_metric metrics[] = {
                     .what = "local memory of a thread, where spilled registers lie"},
     [HARM_WARPS] = {"warps", "count", PROBE_EXACT, .keys = KEYS,
                     .what = "resident on an SM, as the occupancy API has it"},
+};
+
+enum fusion { ALL, STREAMS, WIDE, PHASES, SERIAL, MEMORY, COMPUTE, N_FUSIONS };
+static const char *const fusion_words[] = {"all",    "streams", "wide",    "phases",
+                                           "serial", "memory",  "compute", NULL};
+static const struct probe_parameter parameters[] = {
+    {"what", ALL, ALL, N_FUSIONS - 1, "the one fusion to measure at one size; all: at its own sizes",
+     fusion_words},
+    {"rows", 0, 0, 65535, "of that fusion: arrays, rows or tiles; 0: its own", NULL},
+    {"columns", 0, 0, 1 << 28, "of that fusion: elements of each of these, or in all; 0: its own",
+     NULL},
 };
 
 static const struct condition cold = {.cold = true};
@@ -153,9 +168,9 @@ static void measure_wide(struct probe_run *r, uint32_t rows)
     harm_operands_free(r, &t);
 }
 
-static void measure_phases(struct probe_run *r, uint32_t elements)
+static void measure_phases(struct probe_run *r, uint32_t tiles, uint32_t elements)
 {
-    const unsigned sm = (unsigned)gpu_facts(r)->n_sm, tiles = 256;
+    const unsigned sm = (unsigned)gpu_facts(r)->n_sm;
     struct harm_operands t = harm_operands_of(r, "phases", GPU_FP32, tiles, HARM_TILE, elements);
     struct harm_form form = {.t = &t, .what = HARM_REVERSED, .what2 = HARM_SCALED};
     const struct {
@@ -265,15 +280,65 @@ static void measure_occupancy(struct probe_run *r, const char *what, uint32_t el
     harm_operands_free(r, &t);
 }
 
+/* --- one size of one of them ------------------------------------------------------------------ */
+
+enum { OF_A_TILE = 187500 /* elements of the second phase, for each tile of the first */ };
+
+/* Why a size is refused; NULL: it is not. */
+static const char *why_refused(enum fusion what, uint32_t rows, uint32_t columns)
+{
+    switch (what) {
+    case STREAMS:
+        return (rows == 4 || rows == 32 || rows == 96) && columns % 4 == 0
+                   ? NULL
+                   : "expected 4, 32 or 96 rows, and a multiple of 4 columns";
+    case WIDE: return columns == HARM_ROW_COLUMNS ? NULL : "expected 131072 columns";
+    case PHASES:
+        return rows <= 8192 && columns == HARM_TILE ? NULL
+                                                    : "expected 8192 rows at most of 24576 columns";
+    case SERIAL: return columns % 8 == 0 ? NULL : "expected a multiple of 8 columns";
+    case MEMORY:
+    case COMPUTE:
+        return rows == 0 && columns % 4 == 0 ? NULL : "expected no rows, and a multiple of 4 columns";
+    default: return "rows and columns are those of one fusion: --set what says of which";
+    }
+}
+
+static void measure_given(struct probe_run *r, enum fusion what, uint32_t rows, uint32_t columns)
+{
+    static const uint32_t own[N_FUSIONS][2] = {
+        [STREAMS] = {32, 2000000}, [WIDE] = {512, HARM_ROW_COLUMNS}, [PHASES] = {256, HARM_TILE},
+        [SERIAL] = {4096, 16384},  [MEMORY] = {0, 48000000},         [COMPUTE] = {0, 48000000}};
+    rows = rows ? rows : own[what][0];
+    columns = columns ? columns : own[what][1];
+    const char *why = why_refused(what, rows, columns);
+    if (why)
+        probe_usage(r, "what=%s, rows=%u, columns=%u: %s", fusion_words[what], rows, columns, why);
+    switch (what) {
+    case STREAMS: measure_streams(r, rows, columns); break;
+    case WIDE: measure_wide(r, rows); break;
+    case PHASES: measure_phases(r, rows, rows * OF_A_TILE); break;
+    case SERIAL: measure_serial(r, rows, columns); break;
+    default: measure_occupancy(r, fusion_words[what], columns);
+    }
+}
+
 static void measure(struct probe_run *r)
 {
+    const enum fusion what = (enum fusion)probe_parameter(r, "what");
+    const uint32_t rows = (uint32_t)probe_parameter(r, "rows");
+    const uint32_t columns = (uint32_t)probe_parameter(r, "columns");
+    if (what != ALL || rows || columns) {
+        measure_given(r, what, rows, columns);
+        return;
+    }
     const bool is_small = probe_is_check_run(r);
 
     measure_streams(r, 32, is_small ? 5000 : 2000000);
     measure_streams(r, 4, is_small ? 5000 : 16000000);
     measure_streams(r, 96, is_small ? 5000 : 250000);
     measure_wide(r, is_small ? 3 : 512);
-    measure_phases(r, is_small ? 40000 : 48000000);
+    measure_phases(r, 256, is_small ? 40000 : 256 * OF_A_TILE);
     measure_serial(r, 1, is_small ? 10008 : 262144);
     measure_serial(r, is_small ? 5 : 4096, 16384);
     measure_occupancy(r, "memory", is_small ? 40000 : 48000000);
@@ -288,5 +353,7 @@ const struct probe probe = {
     .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

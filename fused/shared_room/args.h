@@ -12,6 +12,7 @@ enum {
     ROOM_VECTOR = 8, /* elements that a thread takes at a time: 16 bytes of bf16 */
     ROOM_STAGES = 2, /* tiles of a block in flight, where copies bring them */
     ROOM_ROWS = 4,   /* of a block, one after the other, where copies bring them */
+    ROOM_SCRATCH = 64, /* bytes of a block beside its row: the sums of its warps */
 };
 
 struct shared_room_args {

@@ -24,6 +24,9 @@
  * `warps` are those that fit an SM, `free_warps` those that would without any shared memory: where
  * these are more, shared memory is what limits them.
  * Inside the timed region: the kernels, between two events (common/operation.h).
+ * --set rows and columns take one size for all of them: columns are a multiple of 8, as many as a
+ * block's shared memory holds in fp32. What is left out: a kernel of which fewer than two blocks fit
+ * an SM, and cached where there are fewer rows than SMs.
  *
  * Expected on an H200, before any measurement. plain has 33 KiB a block, six blocks, 48 warps of
  * 64, and with 32 bytes a thread 48 KiB an SM on their way; full bandwidth needs about 32. Half
@@ -56,6 +59,11 @@ static const struct probe_metric metrics[] = {
                .what = "that fit an SM, as the occupancy API has it"},
     [FREE_WARPS] = {"free_warps", "count", PROBE_EXACT, .keys = KEYS,
                     .what = "that would fit an SM if they had no shared memory"},
+};
+
+static const struct probe_parameter parameters[] = {
+    {"rows", 0, 0, 1 << 20, "of the one size to measure; 0: the probe's own sizes", NULL},
+    {"columns", 0, 0, 1 << 17, "of the one size to measure; 0: the probe's own sizes", NULL},
 };
 
 static const float epsilon = 1e-5f;
@@ -246,14 +254,16 @@ static void measure_form(struct probe_run *r, struct form f, unsigned flags)
 static void measure_room(struct probe_run *r, struct form f, bool is_whole)
 {
     const size_t own = f.shared;
-    gpu_kernel_shared(f.kernel, own, 100);
-    const unsigned blocks = blocks_of(f.kernel, own);
+    const bool fits = own + ROOM_SCRATCH <= gpu_facts(r)->shared_per_block;
+    if (fits)
+        gpu_kernel_shared(f.kernel, own, 100);
+    const unsigned blocks = fits ? blocks_of(f.kernel, own) : 0;
     const struct {
         const char *impl;
         unsigned blocks; /* 0: its own shared memory */
     } ways[] = {{"all", 0}, {"half", blocks / 2}, {"same", blocks}, {"one", 1}};
 
-    if (own > gpu_facts(r)->shared_per_block || blocks < 2) {
+    if (blocks < 2) {
         probe_note(r, "not measured: what=%s, of which %u blocks fit an SM", f.what, blocks);
         return;
     }
@@ -334,8 +344,31 @@ static void measure_cached(struct probe_run *r, uint32_t rows, uint32_t columns)
     operands_free(r, &t);
 }
 
+/* A size of the command line; what it does not give is 8192. */
+static void measure_given(struct probe_run *r, uint32_t rows, uint32_t columns)
+{
+    enum { USUAL = 8192 };
+    const uint32_t held = (uint32_t)(gpu_facts(r)->shared_per_block - ROOM_SCRATCH) / 4;
+    const uint32_t most = held / ROOM_VECTOR * ROOM_VECTOR;
+    rows = rows ? rows : USUAL;
+    columns = columns ? columns : USUAL;
+    if (columns % ROOM_VECTOR || columns > most)
+        probe_usage(r, "columns=%u: expected a multiple of %d up to %u", columns, ROOM_VECTOR, most);
+    measure_shared(r, rows, columns);
+    if (rows >= (uint32_t)gpu_facts(r)->n_sm)
+        measure_cached(r, rows, columns);
+    else
+        probe_note(r, "not measured: what=cached of fewer rows than SMs");
+}
+
 static void measure(struct probe_run *r)
 {
+    const uint32_t rows = (uint32_t)probe_parameter(r, "rows");
+    const uint32_t columns = (uint32_t)probe_parameter(r, "columns");
+    if (rows || columns) {
+        measure_given(r, rows, columns);
+        return;
+    }
     const bool is_small = probe_is_check_run(r);
     const uint32_t few = 2 * (uint32_t)gpu_facts(r)->n_sm + 3;
 
@@ -354,5 +387,7 @@ const struct probe probe = {
     .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

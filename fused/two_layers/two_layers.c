@@ -28,6 +28,8 @@
  * What is checked, before timing and after: every word of every operation against float64, from the
  * words that the operation before left; poisoned words. `caught`: a kernel that waits for no word
  * must be seen to be wrong.
+ * --set model and hidden take two other layers: multiples of 8, whose vectors fit into shared memory
+ * and whose rows have 31 chunks at most, since a block has room for 32 stamps of an operation.
  *
  * Expected on an H200, before any measurement. 470 MB an operation, 105 us; 430 us in all. A step
  * of 32 ns, and messages of 1.4 us there and back: the stamps' error is 1.4 us, at three edges 1 %
@@ -92,6 +94,11 @@ static const struct probe_metric metrics[] = {
                .what = "relative Frobenius norm of the difference from float64"},
     [CAUGHT] = {"caught", "ratio", PROBE_HIGHER, .keys = KEYS,
                 .what = "share of kernels without a wait whose results are seen to be wrong"},
+};
+
+static const struct probe_parameter parameters[] = {
+    {"model", 0, 0, 1 << 17, "of the two layers to measure; 0: 8192", NULL},
+    {"hidden", 0, 0, 1 << 17, "of the two layers to measure; 0: 28672", NULL},
 };
 
 enum {
@@ -385,8 +392,32 @@ static void measure_point(struct probe_run *r, uint32_t model, uint32_t hidden)
     close_problem(r, &p);
 }
 
+/* A row is whole vectors; it fits into shared memory, and its chunks and the other rows have stamps. */
+static uint32_t most_columns(struct probe_run *r)
+{
+    const size_t stamped = (LAYERS_TASKS - 1) * DECODER_CHUNK;
+    const size_t held = (gpu_facts(r)->shared_per_block - BESIDE) / 2 / 8 * 8;
+    return (uint32_t)(held < stamped ? held : stamped);
+}
+
+static void measure_given(struct probe_run *r, uint32_t model, uint32_t hidden)
+{
+    const uint32_t most = most_columns(r), m = model ? model : MODEL, n = hidden ? hidden : HIDDEN;
+    const bool fits = m % 8 == 0 && m <= most;
+    if (!fits || n % 8 || n > most)
+        probe_usage(r, "%s=%u: expected a multiple of 8 up to %u", fits ? "hidden" : "model",
+                    fits ? n : m, most);
+    measure_point(r, m, n);
+}
+
 static void measure(struct probe_run *r)
 {
+    const uint32_t model = (uint32_t)probe_parameter(r, "model");
+    const uint32_t hidden = (uint32_t)probe_parameter(r, "hidden");
+    if (model || hidden) {
+        measure_given(r, model, hidden);
+        return;
+    }
     if (!probe_is_check_run(r)) {
         measure_point(r, MODEL, HIDDEN);
         return;
@@ -404,5 +435,7 @@ const struct probe probe = {
     .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

@@ -24,6 +24,7 @@
  * The name of the kernel that a graph holds is a fact of the case: what NCCL did. It names no protocol
  * but of symmetric kernels (ncclSymk).
  * op says which collective; bytes is what each rank contributes; of reduce_scatter, what each gets.
+ * --set bytes takes one length, a multiple of 64 (16 bytes a rank of four), and type its elements.
  *
  * Sums are made in fp32 in the order of ranks, so that all ranks have the same bits. Results of a
  * launch are compared with float64 and with each other before and after timing, on fresh numbers;
@@ -69,7 +70,13 @@ static const struct probe_metric metrics[] = {
         .what = "units of many rounds that are not what they should be"},
 };
 
-static const struct probe_parameter parameters[] = {LINKS_PARAMETERS};
+static const char *const type_words[] = {"bf16", "fp32", NULL};
+static const enum gpu_type types[] = {GPU_BF16, GPU_FP32};
+static const struct probe_parameter parameters[] = {
+    LINKS_PARAMETERS,
+    {.name = "bytes", .max = 64 << 20, .what = "of the one vector to add; 0: the probe's own lengths"},
+    {.name = "type", .max = 1, .what = "of that vector's elements", .words = type_words},
+};
 
 enum {
     PACKETS_MOST = 64 << 10,
@@ -610,17 +617,17 @@ static void measure_parts(struct probe_run *r, struct bench *b, enum gpu_type ty
     }
 }
 
-static void measure_sizes(struct probe_run *r, struct bench *b, enum gpu_type type)
+static void measure_size(struct probe_run *r, struct bench *b, enum gpu_type type, size_t bytes,
+                         unsigned what)
 {
     const bool can_start_early = gpu_facts(r)->cc >= 90;
 
-    for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
-        for (enum mode mode = KERNEL; mode <= STREAM; mode++) {
-            if (mode == DEPENDENT && !can_start_early)
-                continue;
-            measure_sum(r, b, type, sizes[i].bytes, sizes[i].what, mode);
-            measure_parts(r, b, type, sizes[i].bytes / (size_t)b->gpus, sizes[i].what, mode);
-        }
+    for (enum mode mode = KERNEL; mode <= STREAM; mode++) {
+        if (mode == DEPENDENT && !can_start_early)
+            continue;
+        measure_sum(r, b, type, bytes, what, mode);
+        measure_parts(r, b, type, bytes / (size_t)b->gpus, what, mode);
+    }
 }
 
 /* --- many rounds ------------------------------------------------------------------------------ */
@@ -670,15 +677,24 @@ static void measure_campaign(struct probe_run *r, struct bench *b, enum op op, b
     probe_require(r, wrong == 0, "%u units are wrong", wrong);
 }
 
+/* A part of each of four ranks is whole units of either wire. */
+enum { BYTES_STEP = 4 * PLAIN_PAYLOAD };
+
 static void measure(struct probe_run *r)
 {
-    static const enum gpu_type types[] = {GPU_BF16, GPU_FP32};
+    const size_t bytes = (size_t)probe_parameter(r, "bytes");
+    if (bytes % BYTES_STEP)
+        probe_usage(r, "bytes=%zu: expected a multiple of %d", bytes, (int)BYTES_STEP);
     struct links *l = links_open(r);
     if (!l)
         return;
     struct bench b = prepare(r, l);
-    for (size_t t = 0; t < PROBE_LENGTH(types); t++) {
-        measure_sizes(r, &b, types[t]);
+    if (bytes)
+        measure_size(r, &b, types[probe_parameter(r, "type")], bytes,
+                     FIRST | PARTS | PROTOCOLS | STREAMS | FP32_TOO);
+    for (size_t t = 0; !bytes && t < PROBE_LENGTH(types); t++) {
+        for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
+            measure_size(r, &b, types[t], sizes[i].bytes, sizes[i].what);
         for (int op = PUSH; op <= ALL_GATHER; op++)
             for (int packed = 0; packed < 2; packed++)
                 if (op != ALL_GATHER || types[t] == GPU_FP32)

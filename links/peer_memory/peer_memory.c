@@ -521,5 +521,6 @@ const struct probe probe = {
     .n_metrics = PROBE_LENGTH(metrics),
     .parameters = parameters,
     .n_parameters = PROBE_LENGTH(parameters),
+    .fixed = "its curves have every power of four from 16 bytes to 256 MiB",
     .measure = measure,
 };

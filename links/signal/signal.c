@@ -334,5 +334,6 @@ const struct probe probe = {
     .n_metrics = PROBE_LENGTH(metrics),
     .parameters = parameters,
     .n_parameters = PROBE_LENGTH(parameters),
+    .fixed = "what travels is one word",
     .measure = measure,
 };

@@ -30,6 +30,9 @@
  * larger product, exactly the outputs of t tiles must be right and all others still NaN; with all
  * its tiles, once, everything must be right.
  *
+ * --set m, n and k, in multiples of 64, take another product through these, but for `tiles` and `k`;
+ * by the portable kernel where its tiles divide it, and cold where 64 sets are more than 3 x L2.
+ *
  * Inside the timed region: one graph replay between two events.
  * Expected on an H200: 4.8 us for 128x64; its parts take 0.7 us (empty), 4.4 us (loads) and 4.2 us
  * (products). The four aspects, with 128 blocks of the same work each, take 5.2, 6.0, 6.2 and 11
@@ -89,6 +92,8 @@ static const struct probe_metric metrics[] = {
     [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
         .what = "relative Frobenius norm of the difference from float64"},
 };
+
+static const struct probe_parameter parameters[] = {PRODUCT_SIZES};
 
 enum {
     REPLAYS = 20, /* least number of products in the shorter graph */
@@ -226,7 +231,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
         probe_value(r, BUSIEST, s.busiest);
         probe_value(r, IDLE, s.idle);
     } else {
-        const char *why = "this tile has no kernel that says where its blocks ran";
+        const char *why = "no kernel says where the blocks of this tile, or so many, ran";
         probe_missing(r, BUSIEST, why);
         probe_missing(r, IDLE, why);
         by = "all SMs alike";
@@ -242,7 +247,8 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
 static void sample(struct probe_run *r, const struct ways *ways, const struct product *p,
                    const struct way *way, const int *metric, size_t n_ways, size_t sets)
 {
-    const size_t n = (REPLAYS + sets - 1) / sets * sets;
+    const size_t least = product_is_long(&p->shape) ? 2 : REPLAYS;
+    const size_t n = (least + sets - 1) / sets * sets;
     struct gpu_graph graph[PARTS][2];
 
     for (size_t i = 0; i < n_ways; i++)
@@ -349,6 +355,8 @@ static void measure_plan(struct probe_run *r, const struct ways *ways, const str
 
     if ((plan.flags & PROBE_DEEP) && !probe_deep(r))
         return;
+    if (plan.cold && !product_is_cold(r, p) && !probe_is_check_run(r))
+        return;
     if (plan.alone)
         plan.way.shared = (unsigned)gpu_facts(r)->shared_per_block;
     if (way_open(r, ways, p, &plan.way) && begin_case(r, &p->shape, &plan, plan.flags)) {
@@ -420,10 +428,11 @@ static void measure_stream(struct probe_run *r, const struct ways *ways, const s
                                        .flags = cold ? PROBE_THRICE : 0});
 }
 
-static void measure_variants(struct probe_run *r, const struct ways *ways, enum gpu_type type,
-                             int size)
+static void measure_variants(struct probe_run *r, const struct ways *ways,
+                             const struct product_shape *shape)
 {
-    struct product p = product_of(r, size, size, size, type, 0);
+    const enum gpu_type type = shape->type;
+    struct product p = product_new(r, shape, 0);
 
     for (size_t i = 0; i < PROBE_LENGTH(variants); i++)
         if (variants[i].type == type) {
@@ -485,14 +494,23 @@ static void measure_staircase(struct probe_run *r, const struct ways *ways, int 
 
 static void measure(struct probe_run *r)
 {
-    struct ways ways = ways_open(r);
     const bool small = probe_is_check_run(r), wgmma = gpu_facts(r)->cc == 90;
     const int size = small ? 256 : 1024;
+    struct product_shape shape = {
+        .m = size, .n = size, .k = size, .type = GPU_FP16, .layout = "nn"};
+    const bool is_asked = product_asked(r, &shape);
 
-    measure_variants(r, &ways, GPU_FP16, size);
+    if (shape.m % 64 || shape.n % 64 || shape.k % 64)
+        probe_usage(r, "a product of %d x %d x %d: expected multiples of 64", shape.m, shape.n,
+                    shape.k);
+    struct ways ways = ways_open(r);
+    measure_variants(r, &ways, &shape);
+    if (is_asked)
+        return;
     if (wgmma) {
+        shape.type = GPU_BF16;
         if (probe_deep(r) || small)
-            measure_variants(r, &ways, GPU_BF16, size);
+            measure_variants(r, &ways, &shape);
         measure_depths(r, &ways, size);
         measure_staircase(r, &ways, small ? 1024 : 4096, small ? 1024 : 2048, small ? 64 : 1024);
     } else {
@@ -508,5 +526,7 @@ const struct probe probe = {
     .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

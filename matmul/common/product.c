@@ -33,6 +33,56 @@ double product_bytes(const struct product_shape *s)
     return 2 * ((double)s->m * s->k + (double)s->k * s->n + (double)s->m * s->n);
 }
 
+bool product_is_long(const struct product_shape *s)
+{
+    return (double)s->m * s->n * s->k > 0x1p33; /* of 2048^3 */
+}
+
+bool product_is_cold(const struct probe_run *r, const struct product *p)
+{
+    return (double)p->sets * product_bytes(&p->shape) >= 3 * (double)gpu_facts(r)->l2_bytes;
+}
+
+/* --- sizes from the command line ------------------------------------------------------------- */
+
+enum { LONGEST_ASKED = 1000000 }; /* a grid has at most 65535 rows of 16 outputs */
+static const double ELEMENTS_MAX = 0x1p31, WORK_MAX = 0x1p42;
+
+const char *product_why_refused(int64_t m, int64_t n, int64_t k)
+{
+    const double longest =
+        fmax(fmax((double)m * (double)n, (double)m * (double)k), (double)n * (double)k);
+    if (m < 1 || n < 1 || k < 1)
+        return "m, n and k must all be given, and each be 1 at least";
+    if (m > LONGEST_ASKED || n > LONGEST_ASKED || k > LONGEST_ASKED)
+        return "m, n and k must each be 1000000 at most";
+    if (longest >= ELEMENTS_MAX)
+        return "each of A, B and C must have fewer than 2^31 elements";
+    if ((double)m * (double)n * (double)k > WORK_MAX)
+        return "m x n x k must be 2^42 at most, or all ways together take minutes";
+    return NULL;
+}
+
+bool product_asked(struct probe_run *r, struct product_shape *shape)
+{
+    static const char *const sizes[] = {"m", "n", "k"};
+    int64_t size[3];
+    bool any = false;
+
+    for (size_t i = 0; i < PROBE_LENGTH(sizes); i++) {
+        size[i] = probe_parameter(r, sizes[i]);
+        any = any || probe_parameter_given(r, sizes[i]);
+    }
+    if (!any)
+        return false;
+    const char *why = product_why_refused(size[0], size[1], size[2]);
+    if (why)
+        probe_usage(r, "a product of %lld x %lld x %lld: %s", (long long)size[0],
+                    (long long)size[1], (long long)size[2], why);
+    shape->m = (int)size[0], shape->n = (int)size[1], shape->k = (int)size[2];
+    return true;
+}
+
 /* --- the reference on the CPU ---------------------------------------------------------------- */
 
 /* Outputs that the CPU computes, too. Of a small product: all. Of a larger one: random ones, the

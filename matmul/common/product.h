@@ -67,6 +67,19 @@ struct product {
 /* Allocates and fills. sets 0: as many as amount to 3 x the L2, at most 64. */
 struct product product_new(struct probe_run *r, const struct product_shape *shape, size_t sets);
 void product_free(struct probe_run *r, struct product *p);
+/* If it goes round its sets: do 3 x the L2 lie between two uses of one? */
+bool product_is_cold(const struct probe_run *r, const struct product *p);
+
+/* The product that --set gives. False where it gives none; a usage error where it cannot be had. */
+#define PRODUCT_SIZES                                                                              \
+    {.name = "m", .min = INT32_MIN, .max = INT32_MAX,                                              \
+     .what = "rows of A and C: a product to be measured by all ways"},                             \
+    {.name = "n", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of B and C"},               \
+    {.name = "k", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of A, rows of B"}
+bool product_asked(struct probe_run *r, struct product_shape *shape);
+const char *product_why_refused(int64_t m, int64_t n, int64_t k); /* NULL: it is not */
+
+bool product_is_long(const struct product_shape *shape); /* a few of them take milliseconds */
 
 /* Bytes of A, B and C together: the least that a product must move. */
 double product_bytes(const struct product_shape *shape);

@@ -19,6 +19,10 @@
  * the same operands, repeated in a graph. The best of these counts; 128x64_stream, by stream-K, is
  * one of them. Times are slopes over 3 and 6 chains, 24 and 48 products.
  *
+ * --set m and n take another X and square W: m in multiples of 256 up to 4096, which have a counter for
+ * each row of tiles, n in multiples of 128 from 512 to 4096. Halves need n up to 1024, and a chain in
+ * one kernel an SM for each tile.
+ *
  * Inside the timed region: one graph replay between two events; for stream, the launches.
  * Expected on an H200, in us: alone 4.83, graph 5.2, stream 7, graph_pdl 4.8, persistent 4.8. What
  * the persistent kernel saves in launches it spends on writing the tile, a counter and the first
@@ -59,6 +63,11 @@ static const struct probe_metric metrics[] = {
         .what = "share of wrong outputs when nothing makes a product wait: must not be 0"},
 };
 
+static const struct probe_parameter parameters[] = {
+    {.name = "m", .max = 4096, .what = "rows of X of the one chain to measure; 0: 1024"},
+    {.name = "n", .max = 4096, .what = "its columns, and rows and columns of W; 0: 1024"},
+};
+
 enum {
     PRODUCTS = 8,
     SIZE = 1024,
@@ -71,6 +80,7 @@ enum {
 };
 _Static_assert(SIZE <= 64 * GEMM_CHAIN_HALVES_STEPS && SIZE / 2 >= 64 * GEMM_CHAIN_HALVES_SLOTS,
                "what the kernel of two halves can take");
+enum { M_STEP = 256, N_STEP = 128, N_LEAST = 64 * GEMM_CHAIN_HALVES_SLOTS }; /* of --set */
 
 /* Eight products as eight sets of one product: X(i), W(i) and X(i+1) are A, B and C of set i. */
 struct chain {
@@ -461,6 +471,11 @@ static void measure_persistent(struct probe_run *r, const struct chain *c,
     struct way w;
     struct form f;
 
+    if (v->threads && c->p.shape.n > 64 * GEMM_CHAIN_HALVES_STEPS) {
+        probe_note(r, "not measured: tile=%s of more than %d columns", v->tile,
+                   64 * GEMM_CHAIN_HALVES_STEPS);
+        return;
+    }
     if (open_persistent(r, c, v, &w, &f))
         measure_chain(r, c, &f);
     else if (chain_case(r, c, &f))
@@ -572,10 +587,23 @@ static struct chain prepare(struct probe_run *r, int m, int n)
     return c;
 }
 
+static struct chain prepare_asked(struct probe_run *r, int m, int n)
+{
+    m = m ? m : SIZE;
+    n = n ? n : SIZE;
+    if (m % M_STEP || n % N_STEP || n < N_LEAST)
+        probe_usage(r, "m=%d, n=%d: expected a multiple of %d, and one of %d from %d on", m, n, M_STEP,
+                    N_STEP, N_LEAST);
+    return prepare(r, m, n);
+}
+
 static void measure(struct probe_run *r)
 {
-    const struct chain c =
-        probe_is_check_run(r) ? prepare(r, SIZE / 4, SIZE / 2) : prepare(r, SIZE, SIZE);
+    const int m = (int)probe_parameter(r, "m"), n = (int)probe_parameter(r, "n");
+    const bool is_small = probe_is_check_run(r);
+    const struct chain c = m || n     ? prepare_asked(r, m, n)
+                           : is_small ? prepare(r, SIZE / 4, SIZE / 2)
+                                      : prepare(r, SIZE, SIZE);
 
     measure_library(r, &c); /* first, because its search reads clocks that belong to no case */
     measure_own(r, &c);
@@ -591,5 +619,7 @@ const struct probe probe = {
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

@@ -163,24 +163,6 @@ void sizes_check_that_faults_are_seen(struct probe_run *r, const struct ways *wa
 
 /* --- sizes from the command line ------------------------------------------------------------- */
 
-enum { LONGEST_ASKED = 1000000 }; /* a grid has at most 65535 rows of 16 outputs */
-static const double ELEMENTS_MAX = 0x1p31, WORK_MAX = 0x1p42;
-
-const char *sizes_why_refused(int64_t m, int64_t n, int64_t k)
-{
-    const double longest =
-        fmax(fmax((double)m * (double)n, (double)m * (double)k), (double)n * (double)k);
-    if (m < 1 || n < 1 || k < 1)
-        return "m, n and k must all be given, and each be 1 at least";
-    if (m > LONGEST_ASKED || n > LONGEST_ASKED || k > LONGEST_ASKED)
-        return "m, n and k must each be 1000000 at most";
-    if (longest >= ELEMENTS_MAX)
-        return "each of A, B and C must have fewer than 2^31 elements";
-    if ((double)m * (double)n * (double)k > WORK_MAX)
-        return "m x n x k must be 2^42 at most, or all ways together take minutes";
-    return NULL;
-}
-
 void sizes_check_refused(struct probe_run *r)
 {
     static const struct {
@@ -202,7 +184,7 @@ void sizes_check_refused(struct probe_run *r)
 
     for (size_t i = 0; i < PROBE_LENGTH(cases); i++)
         probe_require(
-            r, (sizes_why_refused(cases[i].m, cases[i].n, cases[i].k) != NULL) == cases[i].refused,
+            r, (product_why_refused(cases[i].m, cases[i].n, cases[i].k) != NULL) == cases[i].refused,
             "%lld x %lld x %lld is %srefused", (long long)cases[i].m, (long long)cases[i].n,
             (long long)cases[i].k, cases[i].refused ? "" : "not ");
     probe_require(r, probe_respawn(r, "m", 0, 30000, said, sizeof said) == 2,

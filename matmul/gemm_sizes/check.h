@@ -16,10 +16,7 @@ bool sizes_is_right(struct probe_run *r, const struct product *p);
  * not written. The same product computed correctly must pass, so that only the faults are found. */
 void sizes_check_that_faults_are_seen(struct probe_run *r, const struct ways *ways);
 
-/* Why a product is refused; NULL: it is not. */
-const char *sizes_why_refused(int64_t m, int64_t n, int64_t k);
-
-/* Checks that it refuses what it must, and nothing else. */
+/* Checks that product_why_refused() refuses what it must, and nothing else. */
 void sizes_check_refused(struct probe_run *r);
 
 #endif

@@ -87,10 +87,7 @@ static const struct probe_metric metrics[] = {
 static const char *const types[] = {"fp16", "bf16", NULL}; /* enum gpu_type */
 static const char *const layouts[] = {"nn", "tn", "nt", NULL};
 static const struct probe_parameter parameters[] = {
-    {.name = "m", .min = INT32_MIN, .max = INT32_MAX,
-     .what = "rows of A and C: a product to be measured by all ways"},
-    {.name = "n", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of B and C"},
-    {.name = "k", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of A, rows of B"},
+    PRODUCT_SIZES,
     {.name = "type", .max = GPU_BF16, .what = "of that product's operands", .words = types},
     {.name = "layout", .max = 2, .what = "of that product's operands", .words = layouts},
 };
@@ -343,14 +340,10 @@ static void measure_power(struct probe_run *r, const struct ways *ways, int size
 
 /* The product from the command line, by everything that takes it, with a row for each of our
  * kernels. */
-static void measure_asked(struct probe_run *r, const struct ways *ways, bool cold)
+static void measure_asked(struct probe_run *r, const struct ways *ways,
+                          const struct product_shape *shape, bool cold)
 {
-    struct subject s = {.shape = {.m = (int)probe_parameter(r, "m"),
-                                  .n = (int)probe_parameter(r, "n"),
-                                  .k = (int)probe_parameter(r, "k"),
-                                  .type = (enum gpu_type)probe_parameter(r, "type"),
-                                  .layout = layouts[probe_parameter(r, "layout")]},
-                        .cold = cold};
+    struct subject s = {.shape = *shape, .cold = cold};
 
     if (cold && !can_be(r, &s))
         return;
@@ -367,32 +360,16 @@ static void measure_asked(struct probe_run *r, const struct ways *ways, bool col
     sizes_subject_close(r, &s);
 }
 
-static bool asked(struct probe_run *r)
-{
-    static const char *const sizes[] = {"m", "n", "k"};
-    bool any = false;
-    for (size_t i = 0; i < PROBE_LENGTH(sizes); i++)
-        any = any || probe_parameter_given(r, sizes[i]);
-    if (!any)
-        return false;
-
-    const int64_t m = probe_parameter(r, "m"), n = probe_parameter(r, "n"),
-                  k = probe_parameter(r, "k");
-    const char *why = sizes_why_refused(m, n, k);
-    if (why)
-        probe_usage(r, "a product of %lld x %lld x %lld: %s", (long long)m, (long long)n,
-                    (long long)k, why);
-    return true;
-}
-
 static void measure(struct probe_run *r)
 {
-    const bool one = asked(r);
+    struct product_shape one = {.type = (enum gpu_type)probe_parameter(r, "type"),
+                                .layout = layouts[probe_parameter(r, "layout")]};
+    const bool is_asked = product_asked(r, &one);
     struct ways ways = ways_open(r);
 
-    if (one) {
-        measure_asked(r, &ways, false);
-        measure_asked(r, &ways, true);
+    if (is_asked) {
+        measure_asked(r, &ways, &one, false);
+        measure_asked(r, &ways, &one, true);
         return;
     }
     measure_squares(r, &ways);

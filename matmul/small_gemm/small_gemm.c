@@ -9,6 +9,8 @@
  *     l2=warm  the same operands again and again: all 6 MiB stay in the L2
  *     l2=cold  rotates over sets of operands, more than 3 x L2
  * --energy replays the longer graph for half a second more and reads what the board takes.
+ * --set m, n and k take another product, by cuBLAS and by all tiles that divide it (ours by wgmma
+ * need n and k in multiples of 8), cold only where 64 sets are more than 3 x L2.
  * Each time is reported with its number of blocks, the blocks on the busiest SM by a census of
  * %smid, the SMs without a block, and the error. (A closed library's blocks are read from the
  * captured graph and cannot be counted by SM; nor can those of a wgmma tile without a watched
@@ -55,6 +57,12 @@ static const struct probe_metric metrics[] = {
         .what = "with --energy: that the board takes for one product"},
 };
 
+static const char *const types[] = {"fp16", "bf16", NULL}; /* enum gpu_type */
+static const struct probe_parameter parameters[] = {
+    PRODUCT_SIZES,
+    {.name = "type", .max = GPU_BF16, .what = "of that product's operands", .words = types},
+};
+
 enum {
     SIZE = 1024,
     REPLAYS = 20, /* least number of products in the shorter graph */
@@ -69,7 +77,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
     struct way_census census;
 
     if (!way_count(r, ways, p, w, &census)) {
-        const char *why = w->wgmma ? "this tile has no kernel that says where its blocks ran"
+        const char *why = w->wgmma ? "no kernel says where the blocks of this tile, or so many, ran"
                                    : "a closed library's blocks cannot be counted by SM";
         probe_missing(r, BUSIEST, why);
         probe_missing(r, IDLE, why);
@@ -90,7 +98,7 @@ static void measure_energy(struct probe_run *r, const struct gpu_graph *graph, d
 static void sample(struct probe_run *r, const struct ways *ways, const struct product *p,
                    const struct way *w, bool cold)
 {
-    size_t sets = cold ? p->sets : 1, least = p->shape.m > 2 * SIZE ? 2 : REPLAYS;
+    const size_t least = product_is_long(&p->shape) ? 2 : REPLAYS, sets = cold ? p->sets : 1;
     size_t n = (least + sets - 1) / sets * sets;
     struct gpu_graph graph[2];
 
@@ -147,6 +155,24 @@ static struct product product_of(struct probe_run *r, int m, int n, int k, enum 
 {
     return product_new(
         r, &(struct product_shape){.m = m, .n = n, .k = k, .type = type, .layout = "nn"}, 0);
+}
+
+/* The product from the command line, by everything that takes it. */
+static void measure_asked(struct probe_run *r, const struct ways *ways,
+                          const struct product_shape *shape)
+{
+    struct product p = product_new(r, shape, 0);
+
+    for (int cold = 0; cold <= product_is_cold(r, &p); cold++) {
+        measure_way(r, ways, &p, (struct way){.impl = WAY_CUBLAS}, cold, 0);
+        for (size_t i = 0; i < PROBE_LENGTH(mma_gemm_tiles); i++)
+            measure_way(r, ways, &p, (struct way){.impl = WAY_MMA, .mma = &mma_gemm_tiles[i]},
+                        cold, 0);
+        for (size_t i = 0; i < PROBE_LENGTH(wgmma_gemm_tiles); i++)
+            measure_way(r, ways, &p,
+                        (struct way){.impl = WAY_WGMMA, .wgmma = &wgmma_gemm_tiles[i]}, cold, 0);
+    }
+    product_free(r, &p);
 }
 
 /* Every round measures what claim C22 chooses from, in fp16 and warm; and of the cold products, the
@@ -229,8 +255,14 @@ static void check_shapes(struct probe_run *r, const struct ways *ways, enum gpu_
 
 static void measure(struct probe_run *r)
 {
+    struct product_shape one = {.type = (enum gpu_type)probe_parameter(r, "type"), .layout = "nn"};
+    const bool is_asked = product_asked(r, &one);
     struct ways ways = ways_open(r);
 
+    if (is_asked) {
+        measure_asked(r, &ways, &one);
+        return;
+    }
     for (int type = GPU_FP16; type <= GPU_BF16; type++)
         measure_type(r, &ways, (enum gpu_type)type);
     measure_control(r, &ways, SIZE / 2);
@@ -249,5 +281,7 @@ const struct probe probe = {
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
+    .parameters = parameters,
+    .n_parameters = PROBE_LENGTH(parameters),
     .measure = measure,
 };

@@ -12,10 +12,12 @@
  *     l2      a 4 MiB ring, ld.global.cg (not in L1), walked before
  *     hbm     a ring of 4 x L2, ld.global.cg, never walked before: the device memory
  * The curve goes over footprints from 4 KiB to 2 GiB, by ld.global.ca; the report derives
- * capacities from its plateaus. A footprint that can stay in a cache is first walked three times by
- * 256 threads of the same SM, in the order of the chase. Each chase continues where the last one
- * stopped. The same SM (%smid 0) chases in every launch. Second method: the cycles of a launch
- * divided by all its loads must equal the slope plus the cost of the loop; every run checks that.
+ * capacities from its plateaus. It is measured in three rounds, and in every one at 11 to 15
+ * footprints, on the plateaus and where capacities are expected to end by what the GPU states. A
+ * footprint that can stay in a cache is first walked three times by 256 threads of the same SM, in
+ * the order of the chase. Each chase continues where the last one stopped. The same SM (%smid 0)
+ * chases in every launch. Second method: the cycles of a launch divided by all its loads must equal
+ * the slope plus the cost of the loop; every run checks that.
  *
  * `async` follows the same rings by asynchronous copies. A step copies 16 bytes of the line into
  * shared memory, waits, and reads the next address there. cp_async_ca is cp.async through the L1,
@@ -403,6 +405,28 @@ static size_t snapped(size_t bytes)
     return ratio > 0.99 && ratio < 1.01 ? power : bytes;
 }
 
+static bool is_between(size_t bytes, double low, double high)
+{
+    return (double)bytes >= low && (double)bytes <= high;
+}
+
+/* Is this footprint, with `before` the last one, one of every round? The L1 is what shared memory
+ * leaves and 28 KiB more (from compute capability 8.0 on), and its sets overflow below that; half of
+ * an L2 may be near. Between lie plateaus: the first footprint from some size on shows each. 16 KiB
+ * is also claim C11's: L1 twice. */
+static bool is_frequent(const struct probe_run *r, size_t before, size_t bytes)
+{
+    const struct gpu_facts *gpu = gpu_facts(r);
+    const double l1 = (double)gpu->shared_per_sm + (28 << 10), l2 = (double)gpu->l2_bytes;
+    const double plateaus[] = {RING_BYTES, 2 * l1, 0.68 * l2, 2 * l2};
+
+    for (size_t i = 0; i < PROBE_LENGTH(plateaus); i++)
+        if ((double)before < plateaus[i] && (double)bytes >= plateaus[i])
+            return true;
+    return is_between(bytes, 0.74 * l1, 0.95 * l1) || is_between(bytes, 0.41 * l2, 0.545 * l2) ||
+           is_between(bytes, 0.82 * l2, 1.09 * l2);
+}
+
 static void measure(struct probe_run *r)
 {
     struct chaser c = prepare(r);
@@ -425,12 +449,12 @@ static void measure(struct probe_run *r)
     if (probe_begin_case(r, 0, "path=l2"))
         measure_walk(r, &c, ring_of(r, &c, BY_L2, RING_BYTES), CONTROL, -1);
 
-    for (size_t bytes = 4 << 10; bytes <= c.room; bytes = snapped(next_footprint(bytes))) {
+    for (size_t before = 0, bytes = 4 << 10; bytes <= c.room; bytes = snapped(next_footprint(bytes))) {
         if (bytes > (size_t)probe_parameter(r, "max_bytes"))
             break;
-        const unsigned flags = bytes == RING_BYTES ? 0 : PROBE_THRICE; /* claim C11: L1 twice */
-        if (probe_begin_case(r, flags, "bytes=%zu", bytes))
+        if (probe_begin_case(r, is_frequent(r, before, bytes) ? 0 : PROBE_THRICE, "bytes=%zu", bytes))
             measure_walk(r, &c, ring_of(r, &c, BY_L1, bytes), CURVE, CURVE_TIME);
+        before = bytes;
     }
 }
 

@@ -9,7 +9,8 @@
  *                     stopped
  *     path_rate       the same bytes by other paths: path=words, 4-byte loads; cp_async and bulk
  *                     (TMA), copies into a ring of four stages in shared memory, from which the
- *                     warps read all of it into registers. in_flight: bytes per SM, the ring's size
+ *                     warps read all of it into registers. in_flight: bytes per SM, the ring's size.
+ *                     Both levels, as above
  *     hit             every warp chases L chains of addresses that stay in shared memory or L1:
  *                     cycles from one load of a chain to the next, so that an SM does warps x loads
  *                     / hit loads per cycle. stride: elements (4 bytes in shared memory, 8 in L1)
@@ -35,8 +36,18 @@
  * Multiply-adds take 4 cycles, so one warp with one chain gives 8 a cycle, and warps x chains = 16
  * the full 128, if there are four warps, one for each quarter of the SM. Shared memory and L1 hold
  * their 23 and 33 cycles up to about 23 and 16 loads in flight, then each load of a warp takes its
- * one or two cycles. A point is one of the curve up to what registers hold: 64 warps of 8 loads, or
- * 32 of 16, of 16 bytes would take all of an SM's 256 KiB.
+ * one or two cycles.
+ *
+ * The curve has 1 to 64 warps with 1, 2, 4, 8 and 16 loads, chains or multiply-adds each, in three
+ * rounds or with --deep, but for what registers do not hold. What loads of 16 bytes bring in has to
+ * lie in registers: 64 warps of 8 loads, or 32 of 16, would take all of an SM's 256 KiB, addresses
+ * not counted, and one warp has at most 255 registers a thread, less than 32 KiB. It has 8 and 16
+ * KiB in flight by loads, more only by copies. A chase needs its chains' addresses and little else,
+ * but its kernels are built for 32 warps: those of 4 chains in shared memory and of 8 in L1 take 40
+ * registers, where 64 warps leave each thread 32. A ring of one warp has 16 KiB at least, of four
+ * 32: a stage is what its warps read at a time. Expected of copies from the L2, before any
+ * measurement: by four warps of 128 KiB what loads reach; by one warp no more than from HBM, since
+ * it does everything in sequence.
  *
  * Traps. L loads are in flight only until the loop uses them, so the mean is slightly below W x 32
  * x L x 16 bytes. Loads in flight occupy L1, even ld.global.cg: with nearly all of it given to
@@ -239,14 +250,14 @@ static void path_kernel(char name[40], const char *path, int warps, uint32_t in_
     snprintf(name, 40, "occupancy_%s_%d", path, words ? (int)in_flight / (128 * warps) : warps);
 }
 
-static void measure_path(struct probe_run *r, const struct reader *x, const char *path,
-                         unsigned flags, int warps, uint32_t in_flight)
+static void measure_path(struct probe_run *r, const struct reader *x, const char *level,
+                         const char *path, unsigned flags, int warps, uint32_t in_flight)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
     char name[40];
     bool ring = strcmp(path, "words");
     if (!probe_begin_case(r, PROBE_POWER_BOUND | (probe_is_check_run(r) ? 0 : flags),
-                          "level=hbm,path=%s,warps=%d,in_flight=%u", path, warps, in_flight))
+                          "level=%s,path=%s,warps=%d,in_flight=%u", level, path, warps, in_flight))
         return;
     path_kernel(name, path, warps, in_flight);
     cudaKernel_t kernel =
@@ -264,23 +275,35 @@ static void measure_path(struct probe_run *r, const struct reader *x, const char
         w.turn_elements /= OCCUPANCY_STAGES;
     }
     gpu_kernel_shared(kernel, w.shared, ring ? 100 : 0);
-    measure_way(r, x, &w, PATH_RATE, false);
+    measure_way(r, x, &w, PATH_RATE, !strcmp(level, "l2"));
+}
+
+/* A turn of a ring's warps is 4 KiB by one of them, 8 by four, and a stage is whole turns. */
+static void measure_rings(struct probe_run *r, const struct reader *x, const char *path)
+{
+    measure_path(r, x, "hbm", path, PROBE_DEEP, 1, 16 << 10);
+    measure_path(r, x, "hbm", path, PROBE_DEEP, 1, 32 << 10);
+    measure_path(r, x, "hbm", path, PROBE_THRICE, 1, 64 << 10);
+    measure_path(r, x, "hbm", path, 0, 1, 128 << 10);
+    measure_path(r, x, "hbm", path, PROBE_DEEP, FEW_WARPS, 32 << 10);
+    measure_path(r, x, "hbm", path, 0, FEW_WARPS, 64 << 10);
+    measure_path(r, x, "hbm", path, strcmp(path, "bulk") ? PROBE_DEEP : 0, FEW_WARPS, 128 << 10);
+    for (uint32_t in_flight = 16 << 10; in_flight <= 128 << 10; in_flight *= 2) {
+        const unsigned flags = in_flight < 64 << 10 ? PROBE_DEEP : PROBE_THRICE;
+        measure_path(r, x, "l2", path, flags, 1, in_flight);
+        if (in_flight > 16 << 10)
+            measure_path(r, x, "l2", path, flags, FEW_WARPS, in_flight);
+    }
 }
 
 static void measure_paths(struct probe_run *r, const struct reader *x)
 {
-    static const char *const rings[] = {"cp_async", "bulk"};
-    measure_path(r, x, "words", 0, FEW_WARPS, 8 << 10);
-    measure_path(r, x, "words", PROBE_DEEP, FEW_WARPS, 2 << 10);
-    measure_path(r, x, "words", PROBE_DEEP, 32, 64 << 10);
-    measure_path(r, x, "words", PROBE_DEEP, 32, 16 << 10);
-    for (size_t i = 0; i < PROBE_LENGTH(rings); i++) {
-        measure_path(r, x, rings[i], PROBE_DEEP, 1, 32 << 10);
-        measure_path(r, x, rings[i], PROBE_DEEP, 1, 64 << 10);
-        measure_path(r, x, rings[i], 0, 1, 128 << 10);
-        measure_path(r, x, rings[i], 0, FEW_WARPS, 64 << 10);
-        measure_path(r, x, rings[i], i == 1 ? 0 : PROBE_DEEP, FEW_WARPS, 128 << 10);
-    }
+    measure_path(r, x, "hbm", "words", 0, FEW_WARPS, 8 << 10);
+    measure_path(r, x, "hbm", "words", PROBE_DEEP, FEW_WARPS, 2 << 10);
+    measure_path(r, x, "hbm", "words", PROBE_DEEP, 32, 64 << 10);
+    measure_path(r, x, "hbm", "words", PROBE_DEEP, 32, 16 << 10);
+    measure_rings(r, x, "cp_async");
+    measure_rings(r, x, "bulk");
 }
 
 /* --- chases ----------------------------------------------------------------------------------- */

@@ -45,7 +45,7 @@ const char *derive_need(size_t i, const char **file)
 static const struct derived_metric metrics[] = {
     {"derived.capacity", "bytes", "higher", "level=l1|l2_near|l2",
      "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the "
-     "next"},
+     "next; by its footprints of every round where these say the same as all"},
     {"derived.bytes_in_flight", "bytes", "higher", "level,warps,loads",
      "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
      "(memory_latency.load_time): by Little's law what is in flight, until the memory is the "
@@ -357,26 +357,61 @@ static void put_capacities(struct rows *made, const struct points *points, int r
     }
 }
 
-static void derive_capacity(const struct rows *rows, struct rows *made, const json_t *gpu)
+static bool is_rare(const struct row *row)
 {
-    struct points *points = malloc(sizeof *points);
+    return row->once || row->thrice;
+}
+
+/* Those of every round. */
+static void find_frequent(const struct points *points, struct points *frequent)
+{
+    frequent->n = 0;
+    for (size_t i = 0; i < points->n; i++)
+        if (!is_rare(points->row[i]))
+            insert(frequent, points->row[i], points->bytes[i]);
+}
+
+static bool agree(double few, double whole, double tick)
+{
+    return isnan(few) || isnan(whole) ? isnan(few) && isnan(whole) : fabs(few - whole) <= tick;
+}
+
+/* Do the footprints of every round say what the whole curve says, to its tick, wherever a round has
+ * it? They are chosen by what the GPU states of itself, and may miss where a capacity ends. */
+static bool are_enough(const struct points *points, const struct points *frequent, double l2_bytes)
+{
+    double bytes[2][CURVE_MAX], cycles[2][CURVE_MAX];
+    bool any = false;
+
+    for (size_t i = 0; i < points->row[0]->n; i++) {
+        const int round = points->row[0]->round[i];
+        const struct curve whole = curve_of(points, round, bytes[0], cycles[0]);
+        const struct curve few = curve_of(frequent, round, bytes[1], cycles[1]);
+        const struct capacities w = derive_capacities(whole, l2_bytes);
+        const struct capacities f = derive_capacities(few, l2_bytes);
+        if (!agree(f.l1, w.l1, tick_of(whole, w.l1)) || !agree(f.l2, w.l2, tick_of(whole, w.l2)) ||
+            !agree(f.l2_near, w.l2_near, tick_of(whole, w.l2_near)))
+            return false;
+        any = any || !isnan(w.l1);
+    }
+    return any;
+}
+
+/* Gives the capacity rows all rounds that have all of these points. */
+static void put_rounds(struct rows *made, const struct points *points, double l2_bytes)
+{
     int rounds[ROW_RUNS_MAX];
     size_t n_rounds = 0;
-    double l2_bytes = document_get_number(gpu, "l2_bytes");
-
-    if (points)
-        find_points(rows, points);
-    if (!points || points->n == 0) {
-        free(points);
-        return;
-    }
     bool once = false, thrice = false;
     int method = points->row[0]->method;
     for (size_t i = 0; i < points->n; i++) {
         const struct row *row = points->row[i];
         once = once || row->once;
         thrice = thrice || row->thrice;
-        if (row->n > n_rounds) {
+    }
+    for (size_t i = 0; i < points->n; i++) {
+        const struct row *row = points->row[i];
+        if (is_rare(row) == (once || thrice) && row->n > n_rounds) {
             n_rounds = row->n;
             memcpy(rounds, row->round, row->n * sizeof *rounds);
         }
@@ -390,7 +425,21 @@ static void derive_capacity(const struct rows *rows, struct rows *made, const js
         }
     }
     for (size_t i = 0; i < n_rounds; i++)
-        put_capacities(made, points, rounds[i], l2_bytes > 0 ? l2_bytes : 0);
+        put_capacities(made, points, rounds[i], l2_bytes);
+}
+
+static void derive_capacity(const struct rows *rows, struct rows *made, const json_t *gpu)
+{
+    struct points *points = malloc(2 * sizeof *points);
+    const double l2_bytes = fmax(document_get_number(gpu, "l2_bytes"), 0);
+
+    if (!points)
+        return;
+    find_points(rows, points);
+    if (points->n > 0) {
+        find_frequent(points, points + 1);
+        put_rounds(made, points + are_enough(points, points + 1, l2_bytes), l2_bytes);
+    }
     free(points);
 }
 

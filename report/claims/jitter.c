@@ -96,7 +96,7 @@ static bool judge_size(const struct bundle *bundle, size_t i, enum fall *fall, b
     const struct row *kept = by_one.centre < by_graph.centre ? &by_one : &by_graph;
     char what[96];
     *fall = fall_of(tails, falls, f);
-    snprintf(what, sizeof what, "%s%s", c68_sizes[i].launches, i ? "" : " launches");
+    snprintf(what, sizeof what, "%s", c68_sizes[i].launches);
     rule_say_figure(f, i ? "many" : "few", kept);
     rule_say_part(f, what,
                   *fall == FELL     ? CLAIM_REPRODUCED
@@ -294,7 +294,7 @@ static const struct claim claims[] = {
                       "launches, {many:%} of 64.",
                .no = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
                      "launches, {many:%} of 64: nothing falls.",
-               .partly = "On a shared CPU fewer launches cut the tail: {parts}."},
+               .partly = "Fewer launches cut a busy CPU's tail: {parts}."},
      .surprise = 5,
      .statement = "Where the launching thread shares its CPU, the tail of a step's time above its "
                   "median falls by 10 % or more when its launches become a graph or one kernel: "

@@ -156,15 +156,16 @@ static void print_parameters(const json_t *list, enum table_format format)
     table_print(stdout, &table, format, NULL);
 }
 
-/* Why a run leaves a draft out. */
-static void print_draft(const json_t *list, enum table_format format)
+/* Why a run leaves a draft out, or why an operator takes no sizes; nothing where it says neither. */
+static void print_why(const json_t *list, const char *field, const char *what,
+                      enum table_format format)
 {
-    const char *draft = document_get_text(list, "draft", NULL);
-    if (!draft)
+    const char *why = document_get_text(list, field, NULL);
+    if (!why)
         return;
-    fputs(format == TABLE_MD ? "A draft, run only by its name: " : "a draft, run only by its name: ",
-          stdout);
-    table_put(stdout, draft, format);
+    putchar(format == TABLE_MD ? toupper(*what) : *what);
+    printf("%s: ", what + 1);
+    table_put(stdout, why, format);
     fputs(format == TABLE_MD ? ".\n\n" : "\n", stdout);
 }
 
@@ -183,8 +184,9 @@ static void print_probe(const char *name, const json_t *list, const char *needs,
                    needs, method);
         fputs(is_md ? "\n\n" : "\n", stdout);
     }
-    print_draft(list, format);
+    print_why(list, "draft", "a draft, run only by its name", format);
     print_metrics(name, list, format);
+    print_why(list, "fixed", "no sizes by --set", format);
     print_parameters(list, format);
 }
 

@@ -38,7 +38,8 @@ VERDICTS = {  # of bundles of this commit, of these, or of any
     **{f"batched_layer.operator_time{{model=8b,context=1024,batch=64,impl=graph,operator={operator},l2=cold,timer=event}}":
        ("d3bf499", ADDS_UP) for operator in ("add", "append", "attention", "gate_up", "norm", "o", "qkv", "rope")},
 }
-HEADLINE = {"capacity, L1", "capacity, L2 partition near the SM", "capacity, L2"}  # of a curve: three rounds
+# Of a curve in three rounds; since the commits after those of the bundles, by footprints of every round.
+HEADLINE = {"capacity, L1", "capacity, L2 partition near the SM", "capacity, L2"}
 
 # --- what findings rest on --------------------------------------------------------------------------------
 

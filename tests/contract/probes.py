@@ -103,6 +103,33 @@ def check_metrics(listed, people, name):
         check(p["min"] <= p["default"] <= p["max"], f"{name} --set {p['name']}: default within bounds")
 
 
+def lacks_sizes(listed):
+    """What an operator owes to who has a size of his own: parameters, or why it takes none; not both."""
+    own = [p["name"] for p in listed["parameters"] if p["name"] not in ("gpus", "loopback", "rank")]
+    why = listed.get("fixed", "")
+    if own and why:
+        return f"it takes {', '.join(own)}, and says why it takes no sizes"
+    return "" if own or (len(why) > 10 and not why.endswith(".")) else "it takes no size, and does not say why"
+
+
+def check_sizes(path, folder, name, listed):
+    wrong = lacks_sizes(listed)
+    check(folder == "probes" or not wrong, f"{name} takes sizes by --set, or says why not", wrong)
+    check(folder != "probes" or "fixed" not in listed, f"{name} is no operator: that it takes no sizes needs no reason")
+    if "fixed" in listed:
+        for option in ("--help", "--list"):
+            said = re.sub(r"\s+", " ", start(path, option).out)
+            check(f"sizes by --set: {listed['fixed']}" in said, f"{name} {option} says why it takes no sizes", said)
+
+
+def check_planted_sizes():
+    gpus, rows = {"name": "gpus"}, {"name": "rows"}
+    for listed, seen in (({"parameters": []}, True), ({"parameters": [gpus]}, True), ({"parameters": [rows]}, False),
+                         ({"parameters": [gpus, rows]}, False), ({"parameters": [gpus], "fixed": "it is one word"}, False),
+                         ({"parameters": [], "fixed": ""}, True), ({"parameters": [rows], "fixed": "it is one word"}, True)):
+        check(bool(lacks_sizes(listed)) == seen, f"planted: {listed}")
+
+
 def check_bad_lines(path, name, listed):
     """A bad command line: exit 2, a message that names the bad part, nothing on stdout."""
     bad = [("--nonsense",), ("--device=12q",), ("--device=-1",), ("--seed=x",), ("--rounds=0",),
@@ -291,6 +318,7 @@ def main():
         if not listed:
             del lists[name]
             continue
+        check_sizes(path, folder, name, listed)
         check_bad_lines(path, name, listed)
         check_document(path, name, listed)
         check_broken_stdout(path, name)
@@ -300,6 +328,7 @@ def main():
         for path in glob.glob(os.path.join(BUILD, "bin", folder, "*")):
             check((folder, os.path.basename(path)) in {(f, n) for f, n, _ in tree},
                   f"{path[len(BUILD) + 1:]} has a source", "left over from an earlier build?")
+    check_planted_sizes()
     check_held(lists, cuda)
     check_explaining(lists, cuda)
     if schema.jsonschema is None:

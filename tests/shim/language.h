@@ -16,6 +16,7 @@
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __grid_constant__
 #define __restrict__ __restrict
 #define __align__(n) __attribute__((aligned(n)))
@@ -156,6 +157,7 @@ template <typename T> static inline T __ldcs(const T *p) { return *p; }
 template <typename T> static inline T __ldcg(const T *p) { return *p; }
 template <typename T> static inline T __ldcv(const T *p) { return shim_load(p); }
 template <typename T> static inline void __stcg(T *p, T x) { *p = x; }
+template <typename T> static inline void __stwb(T *p, T x) { *p = x; }
 template <typename T> static inline void __stwt(T *p, T x) { *p = x; }
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}

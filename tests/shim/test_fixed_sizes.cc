@@ -140,7 +140,7 @@ static void run_one(void (*kernel)(fixed_sizes_args), fixed_sizes_args a, bool i
 static void shim_test(void)
 {
     fixed_sizes_args a = made(SMALL_CONTEXT, SMALL_KV, SMALL_HIDDEN, 3, 3);
-    const uint32_t contexts[] = {SMALL_CONTEXT, 77};
+    const uint32_t contexts[] = {SMALL_CONTEXT, 77, 1};
     for (uint32_t context : contexts) {
         a.context = context;
         run_one(fixed_sizes_small, a, true, "fixed");

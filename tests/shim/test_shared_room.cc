@@ -19,7 +19,7 @@ template <int pending> static void planted_wait(void)
 #define cp_async_wait planted_wait
 #include "fused/shared_room/shared_room.cu"
 
-enum { MOST_SHARED = 64 << 10, UNUSED = 4 << 10 };
+enum { MOST_SHARED = 256 << 10, UNUSED = 4 << 10 };
 thread_local uint4 room_memory[MOST_SHARED / 16];
 
 static const uint16_t *normal(size_t n)
@@ -101,4 +101,6 @@ static void shim_test(void)
     check_shape(9, 264);  // and one of the third block
     check_shape(5, 2056); // a tile and a short one
     check_shape(4, 6144); // tiles that are full
+    check_shape(1, 8 * 1009);
+    check_shape(1, 58096); // the longest row that an H200's shared memory holds
 }

@@ -173,5 +173,8 @@ static void shim_test(void)
     check_way(few, "turns", 2, false, false, false);
     check_way(few, "halves", 2, true, true, false);
     check_way(wide, "barrier", 1, false, false, true);
+    const problem least = {8, 8, 10};
+    check_way(least, "turns", 2, false, false, false); // blocks without a row
+    check_way(least, "halves", 4, true, true, false);
     check_clock(3);
 }

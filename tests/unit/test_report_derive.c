@@ -209,6 +209,62 @@ static void from_rows(void **unused)
     json_decref(gpu);
 }
 
+/* Some footprints in all of seven rounds, the others in three. The capacity of the L2 by the former. */
+static const struct row *capacity_by_few(struct rows *rows, const double *few, size_t n_few)
+{
+    struct made made;
+    char id[96];
+    make(&made, gh200, CHECK_LENGTH(gh200), 0.25, 8, 0, 15);
+    for (size_t i = 0; i < made.curve.n; i++) {
+        bool is_few = false;
+        for (size_t k = 0; k < n_few; k++)
+            is_few = is_few || (i > 0 && made.bytes[i - 1] < few[k] && made.bytes[i] >= few[k]);
+        snprintf(id, sizeof id, "memory_latency.curve{bytes=%.0f}", made.bytes[i]);
+        struct row *row = rows_get(rows, id, "cycles", ROW_LOWER);
+        row->thrice = !is_few;
+        for (int round = 0; round < 7; round += is_few ? 1 : 3)
+            row_put(row, round, made.cycles[i], made.cycles[i]);
+        row_finish(row);
+    }
+    json_t *gpu = json_pack("{s:i, s:f}", "n_sm", 100, "l2_bytes", 60 * MIB);
+    derive(rows, gpu);
+    json_decref(gpu);
+    return rows_find(rows, "derived.capacity{level=l2}");
+}
+
+/* They count where they say what the whole curve says: then in every round. */
+static void few_footprints_of_every_round(void **unused)
+{
+    const double few[] = {190 * KIB, 208 * KIB, 227 * KIB, 512 * KIB, 1 * MIB,  24 * MIB, 26 * MIB,
+                          28 * MIB,  31 * MIB,  42 * MIB,  50 * MIB,  54 * MIB, 59 * MIB, 64 * MIB,
+                          128 * MIB, 256 * MIB};
+    const double far_off[] = {190 * KIB, 208 * KIB, 227 * KIB, 512 * KIB, 1 * MIB,   24 * MIB,
+                              26 * MIB,  28 * MIB,  31 * MIB,  42 * MIB,  128 * MIB, 180 * MIB,
+                              256 * MIB, 512 * MIB};
+    struct rows by_few = {0}, by_whole = {0}, by_too_few = {0};
+    (void)unused;
+    const struct row *row = capacity_by_few(&by_few, few, CHECK_LENGTH(few));
+    assert_non_null(row);
+    assert_int_equal(row->n, 7);
+    assert_false(row->thrice);
+    assert_close(row->centre, knee(58 * MIB, 0.25), 0.05);
+    assert_close(row->resolution, row->centre * 0.045, 0.15); /* eight footprints an octave */
+
+    row = capacity_by_few(&by_whole, far_off, CHECK_LENGTH(far_off)); /* none near the L2's end */
+    assert_non_null(row);
+    assert_int_equal(row->n, 3);
+    assert_true(row->thrice);
+    assert_close(row->centre, knee(58 * MIB, 0.25), 0.05);
+
+    row = capacity_by_few(&by_too_few, few, 11); /* too few for any capacity */
+    assert_non_null(row);
+    assert_int_equal(row->n, 3);
+    assert_true(row->thrice);
+    rows_free(&by_few);
+    rows_free(&by_whole);
+    rows_free(&by_too_few);
+}
+
 /* --- Little's law as a prediction ------------------------------------------------------------- */
 
 static void little_by_hand(void **unused)
@@ -457,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_tenth_is_exact_on_a_line),
         cmocka_unit_test(nothing_to_find),
         cmocka_unit_test(from_rows),
+        cmocka_unit_test(few_footprints_of_every_round),
         cmocka_unit_test(little_by_hand),
         cmocka_unit_test(little_from_rows),
         cmocka_unit_test(a_point_is_not_picked),
