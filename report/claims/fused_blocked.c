@@ -135,6 +135,7 @@ static void judge_c95(const struct bundle *bundle, struct finding *f)
         const bool same = rule_place(&ratio, 1 - within, 1 + within) == PLACE_INSIDE;
         rule_say_control(f, true, same, "the one over the other", &ratio);
         rule_say_figure(f, i ? "none" : "causal", &busy[i]);
+        rule_say_part(f, names[i], rule_band(rule_place(&busy[i], half, INFINITY)), &busy[i], half);
         agree &= same;
     }
     const bool negative = fused_below(&idle, RULE_LIMIT(f, C95_IDLE));
@@ -180,8 +181,8 @@ static const struct claim claims[] = {
                       "cycles, {none:%} without a mask.",
                .no = "Fused attention keeps the tensor cores busy for only {causal:%} of its "
                      "cycles, {none:%} without a mask.",
-               .partly = "Fused attention keeps the tensor cores busy for {causal:%} of its "
-                         "cycles, {none:%} without a mask; half is asked of both."},
+               .partly = "Fused attention keeps the tensor cores busy for half of its cycles: "
+                         "{parts}."},
      .surprise = 0,
      .statement =
          "A fused attention kernel keeps the tensor cores busy for more than half of its time.",
