@@ -481,11 +481,14 @@ bool links_share_host(struct links *l, size_t bytes, struct links_memory *shared
     struct order order = {.kind = ORDER_SHARE, .bytes = whole};
     struct answer answer[LINKS_MOST];
     bool everywhere = true;
+    char *here = MAP_FAILED;
 
     snprintf(order.image, sizeof order.image, "/gpufloor-%ld-%llx", (long)getpid(),
              (unsigned long long)probe_host_ns());
     const int file = shm_open(order.image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (file < 0 || ftruncate(file, (off_t)whole) != 0) {
+    if (file >= 0 && ftruncate(file, (off_t)whole) == 0)
+        here = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (here == MAP_FAILED) {
         snprintf(why, size, "no shared memory of the host: %s", strerror(errno));
         everywhere = false;
     } else {
@@ -505,6 +508,7 @@ bool links_share_host(struct links *l, size_t bytes, struct links_memory *shared
             shared->at[rank][owner] =
                 (char *)(uintptr_t)answer[rank].address + (size_t)owner * bytes;
     }
+    shared->here = everywhere ? here : NULL;
     return everywhere;
 }
 

@@ -77,6 +77,7 @@ const char *links_pci_bus(const struct links *l, int rank);
 struct links_memory {
     size_t bytes;
     char *at[LINKS_MOST][LINKS_MOST]; /* at[rank][owner]: in `rank`, the piece on `owner`'s GPU */
+    char *here; /* of links_share_host(): the pieces, one behind the other, in this process */
 };
 struct links_memory links_alloc(struct links *l, size_t bytes, const char *what);
 
@@ -114,7 +115,8 @@ bool links_sides(struct links *l, char *const at[LINKS_MOST], size_t bytes,
 void *links_mapped(struct links *l, int rank, size_t bytes);
 
 /* Memory of the host that all ranks share, zeroed: a piece for each, which every rank's kernels read
- * and write across the bus, at[rank][owner]. False, with one line in why, where it cannot be mapped. */
+ * and write across the bus, at[rank][owner], and this process as memory of its own. False, with one line
+ * in why, where it cannot be mapped. */
 bool links_share_host(struct links *l, size_t bytes, struct links_memory *shared, char *why,
                       size_t size);
 

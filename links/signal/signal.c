@@ -14,6 +14,8 @@
  * The value is raised by one on each GPU, and must in the end be what the turns make of it.
  *     via=host  the same words in memory of the host that the ranks' processes share and each GPU has
  *               mapped, where it polls across the bus: how GPUs signal that do not reach each other
+ *     via=relay the same, but each GPU stores for the host, and a thread of the host, which polls all
+ *               of these words, hands each on: how a program signals that decides on the host
  *
  * Barriers. All GPUs tell each other, each polls its own memory. blocks=1: one block on each.
  * blocks=sm: as many blocks as SMs, a cooperative launch; they count their arrivals, and the last one
@@ -34,7 +36,8 @@
  * Barriers of one block 0.7 to 1.1 us; of whole GPUs 1.5 to 2.1, which is that and the arrivals of a
  * grid. Measured on two: relaxed 0.74; acquire 1.92, for fence and flag one after the other are 1.6,
  * and the reader fences, too; through the host 1.6 to 1.8; barriers of one block 0.7 to 0.8 and with
- * order 1.4, of whole GPUs 1.20 and 2.12.
+ * order 1.4, of whole GPUs 1.20 and 2.12. By the relay, not measured yet, 2 to 2.5 us are expected:
+ * as through the host, and a line that goes from one core's cache to the bus and back.
  *
  * Traps. Polls that acquire empty the L1 each time. A flag in the sender's memory makes each poll a
  * round trip. Stores are posted: a loop of stores without an answer times a queue. Polls look at a
@@ -43,6 +46,10 @@
 #include "links/signal/args.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "links/common/teams.h"
@@ -76,6 +83,7 @@ enum {
     THREADS = 256, /* of a block of a barrier */
     ORDER_ROUNDS = 20000,
     ORDER_CHECK_ROUNDS = 16,
+    RELAY_POLLS = 1024, /* of all GPUs' words in vain, some ten us, before others may have the core */
 };
 
 struct signals {
@@ -86,7 +94,7 @@ struct signals {
     uint32_t turns;
     uint32_t number; /* of the last token */
     struct links_memory boxes, slots;
-    struct links_memory host; /* boxes, too; at[0][0] is NULL where there is no such memory */
+    struct links_memory host; /* boxes, too, two a rank; .here is NULL where there is no such memory */
     char no_host[160];
     struct signal_result *result[LINKS_MOST]; /* mapped, in each rank */
 };
@@ -102,8 +110,7 @@ static struct signals prepare(struct probe_run *r, struct links *l)
         links_fill(l, rank, s.boxes.at[rank][rank], 0, s.boxes.bytes);
         s.result[rank] = links_mapped(l, rank, sizeof **s.result);
     }
-    if (!links_share_host(l, sizeof(struct signal_box), &s.host, s.no_host, sizeof s.no_host))
-        s.host.at[0][0] = NULL;
+    links_share_host(l, 2 * sizeof(struct signal_box), &s.host, s.no_host, sizeof s.no_host);
     links_wait(l);
     return s;
 }
@@ -134,14 +141,26 @@ struct circle {
     int n, rank[LINKS_MOST];
 };
 
-static struct times go_round(struct probe_run *r, struct signals *s, int kernel,
-                             const struct links_memory *boxes, const struct circle *c)
+/* Where the words are, and who hands them on. */
+enum via { BY_PEER, BY_HOST, BY_RELAY };
+static const char *const via_names[] = {"peer", "host", "relay"};
+
+/* The box in which a rank hears, in the memory of `rank`; for the relay, the one that it tells. */
+static struct signal_box *box_of(const struct signals *s, enum via via, int rank, int owner,
+                                 bool tells)
+{
+    const struct links_memory *boxes = via == BY_PEER ? &s->boxes : &s->host;
+    return (struct signal_box *)(void *)boxes->at[rank][owner] + (via == BY_RELAY && tells);
+}
+
+static struct times go_round(struct probe_run *r, struct signals *s, int kernel, enum via via,
+                             const struct circle *c)
 {
     for (int i = c->n - 1; i >= 0; i--) {
-        const int me = c->rank[i], next = c->rank[(i + 1) % c->n];
+        const int me = c->rank[i], next = via == BY_RELAY ? me : c->rank[(i + 1) % c->n];
         struct ring_args a = {.team = s->teams.team[me],
-                              .mine = (struct signal_box *)(void *)boxes->at[me][me],
-                              .next = (struct signal_box *)(void *)boxes->at[me][next],
+                              .mine = box_of(s, via, me, me, false),
+                              .next = box_of(s, via, me, next, true),
                               .result = s->result[me],
                               .first = s->number,
                               .turns = s->turns,
@@ -161,17 +180,80 @@ static bool token_is_right(const struct signals *s, const struct circle *c, uint
     return value == (SIGNAL_WARM + 3 * s->turns) * (uint32_t)c->n;
 }
 
-static void measure_order(struct probe_run *r, struct signals *s, const char *order, bool by_host)
+/* A thread of the host that takes a token from where a GPU tells it to where the next one hears. It may
+ * outlive a run that a failed call ends, so it is not on the stack. */
+struct relay {
+    struct circle circle;
+    _Atomic uint32_t *told[LINKS_MOST], *heard[LINKS_MOST]; /* of each of the circle */
+    uint32_t last[LINKS_MOST]; /* handed on */
+    atomic_bool is_over;
+    pthread_t thread;
+};
+
+static void *hand_on(void *what)
+{
+    struct relay *relay = what;
+
+    for (int polls = 1; !atomic_load_explicit(&relay->is_over, memory_order_relaxed); polls++) {
+        for (int i = 0; i < relay->circle.n; i++) {
+            const uint32_t now = atomic_load_explicit(relay->told[i], memory_order_acquire);
+            if (now == relay->last[i])
+                continue;
+            relay->last[i] = now;
+            atomic_store_explicit(relay->heard[(i + 1) % relay->circle.n], now,
+                                  memory_order_release);
+            polls = 0;
+        }
+        if (polls > 0 && polls % RELAY_POLLS == 0)
+            sched_yield();
+    }
+    return NULL;
+}
+
+static struct relay *relay_start(struct probe_run *r, const struct signals *s,
+                                 const struct circle *c)
+{
+    struct relay *relay = probe_host_alloc(r, sizeof *relay);
+    struct signal_box *boxes = (struct signal_box *)(void *)s->host.here;
+
+    *relay = (struct relay){.circle = *c};
+    for (int i = 0; i < c->n; i++) {
+        relay->heard[i] = (_Atomic uint32_t *)&boxes[2 * c->rank[i]].flag;
+        relay->told[i] = (_Atomic uint32_t *)&boxes[2 * c->rank[i] + 1].flag;
+        relay->last[i] = atomic_load(relay->told[i]);
+    }
+    if (pthread_create(&relay->thread, NULL, hand_on, relay) != 0)
+        probe_fail(r, "no thread to hand on what GPUs tell");
+    return relay;
+}
+
+static void relay_end(struct relay *relay)
+{
+    atomic_store(&relay->is_over, true);
+    pthread_join(relay->thread, NULL);
+    free(relay);
+}
+
+static struct times go_round_via(struct probe_run *r, struct signals *s, int kernel, enum via via,
+                                 const struct circle *c)
+{
+    struct relay *relay = via == BY_RELAY ? relay_start(r, s, c) : NULL;
+    const struct times t = go_round(r, s, kernel, via, c);
+    if (relay)
+        relay_end(relay);
+    return t;
+}
+
+static void measure_order(struct probe_run *r, struct signals *s, const char *order, enum via via)
 {
     const struct circle all = {s->gpus, {0, 1, 2, 3}}, two = {2, {0, 1}};
-    const struct links_memory *boxes = by_host ? &s->host : &s->boxes;
     char name[64];
     struct times t, pair;
 
-    if (!probe_begin_case(r, by_host ? PROBE_THRICE : 0, "gpus=%d,order=%s,via=%s", s->gpus, order,
-                          by_host ? "host" : "peer"))
+    if (!probe_begin_case(r, via == BY_PEER ? 0 : PROBE_THRICE, "gpus=%d,order=%s,via=%s", s->gpus,
+                          order, via_names[via]))
         return;
-    if (by_host && !s->host.at[0][0]) {
+    if (via != BY_PEER && !s->host.here) {
         probe_missing(r, ONE_WAY, s->no_host);
         probe_missing(r, ROUND_TRIP, s->no_host);
         return;
@@ -181,8 +263,8 @@ static void measure_order(struct probe_run *r, struct signals *s, const char *or
     const bool carries = strcmp(order, "relaxed") != 0;
     bool right = true;
     while (probe_more(r)) {
-        t = go_round(r, s, kernel, boxes, &all);
-        pair = s->gpus == 2 ? t : go_round(r, s, kernel, boxes, &two);
+        t = go_round_via(r, s, kernel, via, &all);
+        pair = s->gpus == 2 ? t : go_round_via(r, s, kernel, via, &two);
         right = right && (!carries || (token_is_right(s, &all, t.value) &&
                                        token_is_right(s, &two, pair.value)));
         probe_clock(r, t.mhz);
@@ -208,7 +290,7 @@ static void measure_map(struct probe_run *r, struct signals *s)
             const struct circle two = {2, {from, to}};
             double least = NAN;
             for (int i = 0; i < 5 && from != to; i++) {
-                const struct times t = go_round(r, s, kernel, &s->boxes, &two);
+                const struct times t = go_round(r, s, kernel, BY_PEER, &two);
                 least = fmin(least, (t.many_ns - t.few_ns) / s->turns);
             }
             ns[from * s->gpus + to] = least;
@@ -314,9 +396,10 @@ static void measure(struct probe_run *r)
         return;
     struct signals s = prepare(r, l);
     for (size_t i = 0; i < PROBE_LENGTH(orders); i++)
-        measure_order(r, &s, orders[i], false);
-    measure_order(r, &s, "relaxed", true);
-    measure_order(r, &s, "packet", true);
+        measure_order(r, &s, orders[i], BY_PEER);
+    measure_order(r, &s, "relaxed", BY_HOST);
+    measure_order(r, &s, "packet", BY_HOST);
+    measure_order(r, &s, "relaxed", BY_RELAY);
     measure_map(r, &s);
     for (int grid = 0; grid < 2; grid++)
         measure_barrier(r, &s, grid);

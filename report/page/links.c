@@ -45,6 +45,7 @@ static const struct {
     {"flag and value in one store", LINKS_ONE_WAY, "packet", "peer"},
     {"flag that releases, acquired", LINKS_ONE_WAY, "acquire", "peer"},
     {"flag through the host", LINKS_ONE_WAY, "relaxed", "host"},
+    {"flag handed on by the host", LINKS_ONE_WAY, "relaxed", "relay"},
     {"barrier, a block on each", LINKS_BARRIER, "1", NULL},
     {"barrier of all SMs", LINKS_BARRIER, "sm", NULL},
     {"the same, with order", LINKS_ORDERED, "sm", NULL},

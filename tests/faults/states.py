@@ -367,14 +367,16 @@ def ranks(stand_in):
     signal = os.path.join(stand_in.work, "bin/links/signal")
     ways = [("relaxed", "peer"), ("acquire", "peer"), ("packet", "peer"), ("relaxed", "host"), ("packet", "host")]
     for n in (2, 4):
-        status, said, cases = measured(stand_in, signal, "--case=*order=*", STAND_IN_GPUS=n, **peers)
+        status, said, cases = measured(stand_in, signal, "--case=*via=[ph]*", STAND_IN_GPUS=n, **peers)
         check(f"signal, {n} GPUs: the token arrives, by peers and by the host", status == 0 and list(cases) ==
               [f"gpus={n},order={order},via={via}" for order, via in ways] and
               all(abs(m["median"] - (1400 if m["name"] == "round_trip" else 1400 / n)) < 1 for one in cases.values()
                   for m in one["metrics"]), f"{status} {said} {cases}")
-    status, said, cases = measured(stand_in, signal, "--check", "--case=*via=host", STAND_IN_GPUS=2, STAND_IN_HOST=0,
+        status, said, cases = measured(stand_in, signal, "--check", "--case=*via=relay", STAND_IN_GPUS=n, **peers)
+        check(f"signal, {n} GPUs: a thread of the host hands the token on", status == 0, f"{status} {said} {cases}")
+    status, said, cases = measured(stand_in, signal, "--check", "--case=*via=[hr]*", STAND_IN_GPUS=2, STAND_IN_HOST=0,
                                    **peers)
-    check("signal without shared memory of the host: null, with why", status == 0 and len(cases) == 2 and all(
+    check("signal without shared memory of the host: null, with why", status == 0 and len(cases) == 3 and all(
         "cannot map" in m["why"] for one in cases.values() for m in one["metrics"]), f"{said} {cases}")
     check("nothing stays in shared memory", set(os.listdir("/dev/shm")) <= before, os.listdir("/dev/shm"))
 
@@ -500,7 +502,7 @@ def whole(stand_in):
         bundle = json.load(file)
     runs = bundle["runs"]
     check("whole: signal is measured in each round", done.returncode == 0 and
-          [run["status"] for run in runs] == ["ok", "ok"] and [len(run["cases"]) for run in runs] == [10, 10],
+          [run["status"] for run in runs] == ["ok", "ok"] and [len(run["cases"]) for run in runs] == [11, 11],
           f"{done.stderr} {[run.get('why') for run in runs]}")
     barrier = [m["median"] for run in runs for one in run["cases"] if "blocks=sm" in one["case"] for m in one["metrics"]]
     check("whole: a barrier takes what it takes", len(barrier) == 4 and all(abs(x - 800) < 1 for x in barrier), barrier)
