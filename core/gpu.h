@@ -218,8 +218,11 @@ struct gpu_power {
 };
 struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r, void *what),
                            void *what, double once_ns);
-struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph,
-                                    double ns); /* replayed again and again */
+
+/* The same of a graph that takes `ns` alone, replayed again and again. Where replays in a row take more
+ * than 1.1 times that, the GPU waits between them: NaN, with why. A PROBE_POWER_BOUND case, whose clock
+ * falls, may take longer. */
+struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph, double ns);
 
 /* Stores a case's power as its value of `metric`; where it is not known, why. Returns whether it is. */
 bool gpu_power_value(struct probe_run *r, int metric, const struct gpu_power *power);

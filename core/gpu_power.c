@@ -8,10 +8,13 @@
 #include "core/gpu.h"
 #include "core/gpu_inside.h"
 #include "core/nvml.h"
+#include "core/run.h"
 
 /* Three steps of a counter that moves every 100 ms, the first of them seen late. */
 static const double WARM_NS = 100e6, COUNTED_NS = 290e6, GIVE_UP_NS = 2e9;
 static const double BATCH_NS = 2e6;
+static const double CALLS_MOST = 1000; /* of a batch: a stream holds about so many launches */
+static const double IN_A_ROW = 1.1; /* a replay in a row over one alone: beyond, the GPU waits, too */
 static const double LIMIT_PASSED = 1.1; /* for moments only does a board take more than its limit */
 
 /* The counter's steps while work goes on. One thread writes them; the run's own reads them when that
@@ -31,6 +34,8 @@ static void look(struct meter *m)
     const double now_ns = (double)probe_host_ns(), joules = nvml_energy_j(m->nvml);
     const bool is_step = joules != m->last_j;
 
+    if (isnan(joules)) /* a look that failed */
+        return;
     m->last_j = joules;
     if (!is_step || now_ns - m->began_ns < WARM_NS)
         return;
@@ -83,7 +88,7 @@ static struct meter *start_meter(struct probe_run *r, const struct nvml *nvml)
 static double keep_busy(struct probe_run *r, const struct meter *m,
                         void (*once)(struct probe_run *, void *), void *what, double once_ns)
 {
-    const double calls = fmax(1, ceil(BATCH_NS / once_ns));
+    const double calls = fmin(fmax(1, ceil(BATCH_NS / once_ns)), CALLS_MOST);
     struct gpu_events e = gpu_events(r);
     cudaEvent_t done[] = {e.start, e.stop};
     double n = 0;
@@ -150,7 +155,15 @@ static void replay(struct probe_run *r, void *graph)
 struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph, double ns)
 {
     struct gpu_graph replayed = *graph;
-    return gpu_power(r, replay, &replayed, ns);
+    struct gpu_power power = gpu_power(r, replay, &replayed, ns);
+    const double longer = 1e9 * power.joules / power.watts / ns;
+
+    if (power.why || r->flags & PROBE_POWER_BOUND)
+        return power;
+    probe_fact(r, "in_a_row", "%.3f times the time of one", longer);
+    if (!(longer <= IN_A_ROW))
+        return (struct gpu_power){NAN, NAN, "in a row, graphs take more than 1.1 times the time of one"};
+    return power;
 }
 
 bool gpu_power_value(struct probe_run *r, int metric, const struct gpu_power *power)

@@ -408,6 +408,8 @@ static struct figures of_slope(struct probe_run *r, const struct probe_metric *m
                         stat_least_of_first(side[1], n[1], BEST_OF_FIRST), work[1]);
     if (f.s.median < 0) /* is no time, and no rate */
         f.s.median = f.best = NAN;
+    if (f.best < 0)
+        f.best = NAN;
     f.resolution = tick / (work[1] - work[0]);
     f.side[0].work = work[0], f.side[0].s = low;
     f.side[1].work = work[1], f.side[1].s = high;

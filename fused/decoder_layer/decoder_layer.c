@@ -24,7 +24,8 @@
  * power, energy: two steps a launch or a graph, again and again, for a third of a second, from one
  * step of NVML's energy counter to another. impl=read, the control, reads as many bytes as a step.
  * Where steps in a row take more than 1.1 times step_time the board did something else, too, and both
- * are missing. Only impl=stream may take longer: it waits for its launches.
+ * are missing. Only impl=stream may take longer: it waits for its launches. What is timed next finds
+ * a warmer board.
  *
  * Inside the timed region: two amounts of work, n and 2n layers or steps, in a launch, a graph,
  * or a row of launches between two events; the slope is one layer's time, or one step's. A

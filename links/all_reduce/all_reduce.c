@@ -333,7 +333,7 @@ static struct verdict judge(const struct bench *b, const struct job *j, double s
     struct verdict v = {0};
 
     for (size_t part = 0; part < parts; part++) {
-        const size_t at[] = {0, (j->bytes / 2) / 16 * 16, j->bytes - piece};
+        const size_t at[] = {0, (j->bytes - piece) / 2 / 16 * 16, j->bytes - piece};
         for (size_t i = 0; i < (j->bytes > piece ? 3 : 1); i++)
             judge_piece(b, j, scale, part * j->bytes + at[i], piece, &v);
     }

@@ -83,7 +83,7 @@ enum {
     THREADS = 256, /* of a block of a barrier */
     ORDER_ROUNDS = 20000,
     ORDER_CHECK_ROUNDS = 16,
-    RELAY_POLLS = 1024, /* of all GPUs' words in vain, some ten us, before others may have the core */
+    RELAY_POLLS = 1 << 16, /* of all GPUs' words in vain, some 100 us, before others may have the core */
 };
 
 struct signals {
@@ -194,7 +194,7 @@ static void *hand_on(void *what)
 {
     struct relay *relay = what;
 
-    for (int polls = 1; !atomic_load_explicit(&relay->is_over, memory_order_relaxed); polls++) {
+    for (unsigned polls = 1; !atomic_load_explicit(&relay->is_over, memory_order_relaxed); polls++) {
         for (int i = 0; i < relay->circle.n; i++) {
             const uint32_t now = atomic_load_explicit(relay->told[i], memory_order_acquire);
             if (now == relay->last[i])
@@ -234,6 +234,13 @@ static void relay_end(struct relay *relay)
     free(relay);
 }
 
+/* Each rank's process waits with a core of its own, and so does the relay. */
+static bool has_cores(int n)
+{
+    cpu_set_t mine;
+    return sched_getaffinity(0, sizeof mine, &mine) != 0 || CPU_COUNT(&mine) >= n;
+}
+
 static struct times go_round_via(struct probe_run *r, struct signals *s, int kernel, enum via via,
                                  const struct circle *c)
 {
@@ -256,6 +263,12 @@ static void measure_order(struct probe_run *r, struct signals *s, const char *or
     if (via != BY_PEER && !s->host.here) {
         probe_missing(r, ONE_WAY, s->no_host);
         probe_missing(r, ROUND_TRIP, s->no_host);
+        return;
+    }
+    if (via == BY_RELAY && !has_cores(s->gpus + 1) && !probe_is_check_run(r)) {
+        static const char why[] = "the host has too few cores: one for each GPU, and one to hand on";
+        probe_missing(r, ONE_WAY, why);
+        probe_missing(r, ROUND_TRIP, why);
         return;
     }
     snprintf(name, sizeof name, "signal_ring_%s", order);

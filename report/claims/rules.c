@@ -296,7 +296,7 @@ static void say_not_counted(const struct bundle *bundle, const char *id, struct 
     const int length = of ? (int)strcspn(of, ".") : 0;
 
     if (of) {
-        rule_say_why(f, WHY_MISSING, "bytes by counters");
+        rule_say_why(f, WHY_MISSING, "figures by counters");
         snprintf(f->decides, sizeof f->decides, "run `gpufloor counters %.*s`", length, of);
     }
     if (!of)

@@ -36,9 +36,13 @@ static void measure(struct probe_run *r)
                           .self = &to, .sets = to.sets, .set_bytes = BYTES, .bytes = BYTES};
     static const struct condition warm = {0}, cold = {.cold = true}, stream = {.stream = true};
 
+    /* Here a graph takes the host longer than it says: what the clock of a large product may do. */
+    o.power_bound = true;
     operation_measure(r, "bytes=1048576,type=u8", &o, warm, 0, NAN);
     operation_measure(r, "bytes=1048576,type=u8", &o, cold, 0, NAN); /* behind a sweep */
     operation_measure(r, "bytes=1048576,type=u8", &o, stream, 0, NAN);
+    o.power_bound = false, o.name = "late";
+    operation_measure(r, "bytes=1048576,type=u8", &o, warm, 0, NAN);
     pool_free(r, &to);
 }
 

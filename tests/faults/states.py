@@ -520,12 +520,12 @@ def whole(stand_in):
 def energy(stand_in):
     """--energy: what an operator takes, by a board of 300 W; said of graphs that can be replayed, and of nothing else."""
     path = stand_in.link_operator()
-    warm, cold, stream = (f"bytes=1048576,type=u8,impl=fill,mode={mode},l2={l2}"
-                          for mode, l2 in (("graph", "warm"), ("graph", "cold"), ("stream", "warm")))
+    warm, cold, stream, late = (f"bytes=1048576,type=u8,impl={impl},mode={mode},l2={l2}" for impl, mode, l2 in (
+        ("fill", "graph", "warm"), ("fill", "graph", "cold"), ("fill", "stream", "warm"), ("late", "graph", "warm")))
 
     def of(*words, **environment):
         status, said, cases = measured(stand_in, path, *words, **environment)
-        check(f"operator {words} {environment}: measured", status == 0 and set(cases) == {warm, cold, stream},
+        check(f"operator {words} {environment}: measured", status == 0 and set(cases) == {warm, cold, stream, late},
               f"{status} {said}")
         return {case: {m["name"]: m for m in one["metrics"]} for case, one in cases.items()}
 
@@ -537,6 +537,8 @@ def energy(stand_in):
     check("--energy: joules of one operation, not of a graph", joules and 0 < joules < 300 * 2e-3, asked[warm])
     check("--energy: cold behind a sweep: null, with why", "power" in asked[cold] and "energy" not in asked[cold] and
           "without a sweep" in asked[cold]["power"].get("why", ""), asked[cold])
+    check("--energy: graphs that take longer in a row: null, with why", "energy" not in asked[late] and
+          "in a row" in asked[late]["power"].get("why", ""), asked[late])
     check("--energy: nothing of launches one by one", "power" not in asked[stream], asked[stream])
     lacks = of("--energy", NVML_STATE="energy=-")
     check("--energy without a counter: null, with why", "energy" not in lacks[warm] and
