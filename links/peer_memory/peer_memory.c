@@ -8,10 +8,11 @@
  *       a chase has one load under way, which disturbs no other. The slowest rank counts.
  *   pair_time  the same for one pair of ranks after the other; the diagonal is a GPU's own memory
  *   sm_time    the same by every SM of rank 0 in its turn, for every peer
- *   fence_time a store to the next rank's memory and a fence behind it, again and again: the latency
- *       of a store, which itself brings no value to wait for. The fence is one of the GPU or of the
- *       system; others=idle: nobody else stores; others=storing: all other SMs store to that peer as
- *       fast as they can, at a rate of stored_meanwhile. Only rank 0 does this
+ *   fence_time a store to the next rank's memory and a fence behind it, again and again. A store
+ *       brings no value to wait for. scope=sys: the fence waits until the store is there, so that
+ *       others=idle, where nobody else stores, bounds the latency of a store. scope=gpu: it need not
+ *       wait for that, and is no such bound. others=storing: all other SMs store to that peer as fast
+ *       as they can, at a rate of stored_meanwhile. Only rank 0 does this
  *   first_time one load by rank 0 after its GPU has done nothing for a while, and the mean of the
  *       eight that follow it (next_time). idle=0us: right behind the same kernel. of=own: from its own L2,
  *       a control, which must not show what of=peer does: then it is the link that slept
@@ -27,7 +28,8 @@
  * Expected on two H200 [four in brackets]: load 852 ns, atomic 862 [835], from memory about 150
  * more; a fence of the system about as long as a load, and far longer while stores drain, even on an
  * SM that stores nothing; rates 369 GB/s by loads and stores, 374 by the copy engine. Measured on two:
- * load 850 ns, atomic 867; rates 373 GB/s by loads, 369 by stores, 395 by the copy engine.
+ * load 850 ns, atomic 867, a store and a fence of the system 873, of the GPU 292; rates 373 GB/s by
+ * loads, 369 by stores, 395 by the copy engine.
  *
  * Traps. Capability is not function: what a peer writes may be lost, so links_open() proves it. The
  * owner's L2 answers or misses, never the requester's. Its line was last written by the owner, whose
@@ -54,7 +56,7 @@ static const struct probe_metric metrics[] = {
     [SM_TIME] = {"sm_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,level",
         .what = "dependent load of every SM of rank 0 (rows) from the memory of every peer"},
     [FENCE_TIME] = {"fence_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "gpus,scope,others",
-        "latency of a store: to the next GPU's memory, and a fence of this scope behind it"},
+        "a store to the next GPU's memory, and a fence; scope=sys, others=idle bounds its latency"},
     [STORED] = {"stored_meanwhile", "bytes/s", PROBE_HIGHER, .keys = "gpus,scope,others",
         .what = "what the other SMs stored to that GPU during the fences"},
     [FIRST_TIME] = {"first_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,of,idle",
