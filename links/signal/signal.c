@@ -11,7 +11,8 @@
  *               until the value has arrived. The polls are relaxed; behind the last one is one fence
  *               that acquires, then an ordinary load of the value
  *     packet    value and number in one store of eight bytes, relaxed: the data is the flag
- * The value is raised by one on each GPU, and must in the end be what the turns make of it.
+ * The value is raised by one on each GPU, and must in the end be what the turns make of it. The relay
+ * counts what it hands on: a word of each GPU in its turn, and no more than the turns have.
  *     via=host  the same words in memory of the host that the ranks' processes share and each GPU has
  *               mapped, where it polls across the bus: how GPUs signal that do not reach each other
  *     via=relay the same, but each GPU stores for the host, and a thread of the host, which polls all
@@ -186,6 +187,8 @@ struct relay {
     struct circle circle;
     _Atomic uint32_t *told[LINKS_MOST], *heard[LINKS_MOST]; /* of each of the circle */
     uint32_t last[LINKS_MOST]; /* handed on */
+    uint32_t handed;           /* so many words */
+    bool out_of_turn;          /* a GPU told something before it could have heard what it waits for */
     atomic_bool is_over;
     pthread_t thread;
 };
@@ -202,6 +205,8 @@ static void *hand_on(void *what)
             relay->last[i] = now;
             atomic_store_explicit(relay->heard[(i + 1) % relay->circle.n], now,
                                   memory_order_release);
+            if (relay->handed++ % (uint32_t)relay->circle.n != (uint32_t)i)
+                relay->out_of_turn = true;
             polls = 0;
         }
         if (polls > 0 && polls % RELAY_POLLS == 0)
@@ -227,11 +232,17 @@ static struct relay *relay_start(struct probe_run *r, const struct signals *s,
     return relay;
 }
 
-static void relay_end(struct relay *relay)
+/* True if it handed on each word of the turns, of one GPU after the other. Behind them comes one more,
+ * for which nobody waits. */
+static bool relay_end(struct relay *relay, const struct signals *s)
 {
+    const uint32_t words = (SIGNAL_WARM + 3 * s->turns) * (uint32_t)relay->circle.n;
+
     atomic_store(&relay->is_over, true);
     pthread_join(relay->thread, NULL);
+    const bool right = !relay->out_of_turn && relay->handed - words <= 1;
     free(relay);
+    return right;
 }
 
 /* Each rank's process waits with a core of its own, and so does the relay. */
@@ -242,12 +253,12 @@ static bool has_cores(int n)
 }
 
 static struct times go_round_via(struct probe_run *r, struct signals *s, int kernel, enum via via,
-                                 const struct circle *c)
+                                 const struct circle *c, bool *right)
 {
     struct relay *relay = via == BY_RELAY ? relay_start(r, s, c) : NULL;
     const struct times t = go_round(r, s, kernel, via, c);
     if (relay)
-        relay_end(relay);
+        *right = relay_end(relay, s) && *right;
     return t;
 }
 
@@ -276,8 +287,8 @@ static void measure_order(struct probe_run *r, struct signals *s, const char *or
     const bool carries = strcmp(order, "relaxed") != 0;
     bool right = true;
     while (probe_more(r)) {
-        t = go_round_via(r, s, kernel, via, &all);
-        pair = s->gpus == 2 ? t : go_round_via(r, s, kernel, via, &two);
+        t = go_round_via(r, s, kernel, via, &all, &right);
+        pair = s->gpus == 2 ? t : go_round_via(r, s, kernel, via, &two, &right);
         right = right && (!carries || (token_is_right(s, &all, t.value) &&
                                        token_is_right(s, &two, pair.value)));
         probe_clock(r, t.mhz);
@@ -286,7 +297,9 @@ static void measure_order(struct probe_run *r, struct signals *s, const char *or
         probe_sample(r, ROUND_TRIP, s->turns, pair.few_ns);
         probe_sample(r, ROUND_TRIP, 2.0 * s->turns, pair.many_ns);
     }
-    probe_require(r, right, "the token's value is what the turns make of it");
+    probe_require(r, right,
+                  via == BY_RELAY ? "the host handed on one word of each GPU in its turn"
+                                  : "the token's value is what the turns make of it");
 }
 
 static void measure_map(struct probe_run *r, struct signals *s)

@@ -374,6 +374,10 @@ def ranks(stand_in):
                   for m in one["metrics"]), f"{status} {said} {cases}")
         status, said, cases = measured(stand_in, signal, "--check", "--case=*via=relay", STAND_IN_GPUS=n, **peers)
         check(f"signal, {n} GPUs: a thread of the host hands the token on", status == 0, f"{status} {said} {cases}")
+        status, said, cases = measured(stand_in, signal, "--check", "--case=*via=relay", STAND_IN_GPUS=n,
+                                       STAND_IN_RING="hasty", **peers)
+        check(f"signal, {n} GPUs that tell out of turn: the host says so", status == 1 and "in its turn" in said,
+              f"{status} {said}")
     status, said, cases = measured(stand_in, signal, "--check", "--case=*via=[hr]*", STAND_IN_GPUS=2, STAND_IN_HOST=0,
                                    **peers)
     check("signal without shared memory of the host: null, with why", status == 0 and len(cases) == 3 and all(
