@@ -465,15 +465,15 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = C40_QUOTE,
      .clause = "improves cache use",
-     .since = "2026-11-27T14:37Z",
-     .plain = {.yes = "L1 and L2 serve {large:%} more of what one fused norm loads than of what "
-                      "three kernels load, {fits:%} more where the L2 holds it.",
-               .no = "L1 and L2 serve no more of what one fused norm loads than of what three "
-                     "kernels load: {large:%}, and {fits:%} where the L2 holds it.",
-               .partly = "L1 and L2 serve more of what one fused norm loads: {parts}."},
+     .since = "2026-11-27T15:02Z",
+     .plain = {.yes = "L1 and L2 serve a larger share of what one fused norm loads: by {large} of all, "
+                      "{fits} where the L2 holds it.",
+               .no = "L1 and L2 hardly serve a larger share of what one fused norm loads: by {large} of "
+                     "all, {fits} where the L2 holds it.",
+               .partly = "L1 and L2 serve a larger share of what one fused norm loads: {parts}."},
      .surprise = 1,
-     .statement = "A larger share of the loads of norm, bias and activation is served by L1 or L2 "
-                  "when they are one kernel, whether the L2 holds the tensor or not. What passes "
+     .statement = "L1 or L2 serve a larger share of a norm's loads when it is one kernel: of a large "
+                  "one with bias and activation, and of a LayerNorm that the L2 holds. What passes "
                   "from the L2 to the SMs is C40a's.",
      .rule = "1 - bytes read from device memory over 32 bytes for each sector that loads ask of the "
              "L1s, by hardware counters, one kernel minus three, fp16, cold: silu(rmsnorm(x) + "

@@ -508,10 +508,10 @@ static const struct claim claims[] = {
          "In practice, kernel optimization is one of the few levers that can improve both cost "
          "and user experience simultaneously.",
      .clause = "",
-     .since = "2026-11-27T13:12Z",
+     .since = "2026-11-27T15:02Z",
      .plain = {.yes = "The fastest packaging takes the fewest joules a token, too: the graph takes "
                       "{small} times as many in 1B, {large} in 8B.",
-               .no = "Another packaging takes as few joules a token as the fastest, or fewer: "
+               .no = "Another packaging takes hardly more joules a token than the fastest, or fewer: "
                      "{other_small} times as many in 1B, {other_large} in 8B.",
                .partly = "That the fastest packaging takes the fewest joules a token: {parts}."},
      .surprise = 2,
@@ -521,8 +521,8 @@ static const struct claim claims[] = {
      .rule = "A whole step of one token, batch 1, context 1024, of 1B and 8B: joules of the board "
              "by its energy counter, in three rounds of a third of a second. REPRODUCED when the "
              "graph of a kernel for each operator takes more than 1.05 times the joules of the "
-             "packaging with the least time, and no other takes fewer than that one by 1.05, for "
-             "both models; REFUTED when one of the two fails, for both; MIXED otherwise. Positive "
+             "packaging with the least time, and none of those whose joules a run measures (the "
+             "graph, in 1B also dependent) takes fewer than that one by 1.05, for both models; REFUTED when one of the two fails, for both; MIXED otherwise. Positive "
              "controls: a step of 8B takes at least 2.5 times the joules of one of 1B; the fastest "
              "makes more than 1.05 times the tokens of the graph. Negative controls: from round to "
              "round the joules of the graph of 1B must not change by 1.05; a bare read of its "

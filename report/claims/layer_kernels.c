@@ -267,8 +267,8 @@ static void judge_c49(const struct bundle *bundle, struct finding *f)
                      &dealt);
     rule_say_figure(f, "each", &each);
     rule_say_figure(f, "share", &share);
-    rule_say_part(f, "time", costs ? CLAIM_REPRODUCED : CLAIM_REFUTED, &each, 0);
-    rule_say_part(f, "variance", by_share, &share, C49_TENTH);
+    rule_say_part(f, "add time", costs ? CLAIM_REPRODUCED : CLAIM_REFUTED, &each, 0);
+    rule_say_part(f, "explain it", by_share, &share, C49_TENTH);
     rule_conclude(f,
                   !costs                         ? CLAIM_REFUTED
                   : by_share == CLAIM_REPRODUCED ? by_share
@@ -449,7 +449,7 @@ static const struct claim claims[] = {
                .no =
                    "Beside the bytes of a layer its number of kernels explains nothing: {each} for "
                    "each.",
-               .partly = "Beside bytes kernels cost {parts}."},
+               .partly = "A layer's kernels {parts}."},
      .surprise = 2,
      .statement = "Over eight shapes or more, the number of kernels explains a tenth or more of a "
                   "layer's time beside the bytes that it reads.",
