@@ -224,8 +224,14 @@ struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r
  * falls, may take longer. */
 struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph, double ns);
 
-/* Stores a case's power as its value of `metric`; where it is not known, why. Returns whether it is. */
-bool gpu_power_value(struct probe_run *r, int metric, const struct gpu_power *power);
+/* Do calls in a row take more than 1.1 times the `ns` that one takes alone? Then the GPU waits between
+ * them, and joules are not a call's. Stores how much longer they take as a fact. */
+bool gpu_power_waits(struct probe_run *r, const struct gpu_power *power, double ns);
+
+/* Stores a case's power as its value of `watts`, and of `joules` that of one of n units of work in a call
+ * (n 0: none). Where power is not known, why. Returns whether it is. */
+bool gpu_power_value(struct probe_run *r, int watts, int joules, const struct gpu_power *power,
+                     double n);
 
 /* A gate in the run's stream: a kernel that holds back everything queued after it until the host
  * opens the gate. A whole chain is thus in the queue before it begins, and the measurement times

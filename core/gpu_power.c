@@ -14,7 +14,7 @@
 static const double WARM_NS = 100e6, COUNTED_NS = 290e6, GIVE_UP_NS = 2e9;
 static const double BATCH_NS = 2e6;
 static const double CALLS_MOST = 1000; /* of a batch: a stream holds about so many launches */
-static const double IN_A_ROW = 1.1; /* a replay in a row over one alone: beyond, the GPU waits, too */
+static const double IN_A_ROW = 1.1; /* a call in a row over one alone: beyond, the GPU waits, too */
 static const double LIMIT_PASSED = 1.1; /* for moments only does a board take more than its limit */
 
 /* The counter's steps while work goes on. One thread writes them; the run's own reads them when that
@@ -152,25 +152,32 @@ static void replay(struct probe_run *r, void *graph)
     CUDA(cudaGraphLaunch(((const struct gpu_graph *)graph)->exec, gpu_stream(r)));
 }
 
+bool gpu_power_waits(struct probe_run *r, const struct gpu_power *power, double ns)
+{
+    const double longer = 1e9 * power->joules / power->watts / ns;
+    probe_fact(r, "in_a_row", "%.3f times the time of one", longer);
+    return !(longer <= IN_A_ROW);
+}
+
 struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph, double ns)
 {
     struct gpu_graph replayed = *graph;
     struct gpu_power power = gpu_power(r, replay, &replayed, ns);
-    const double longer = 1e9 * power.joules / power.watts / ns;
 
-    if (power.why || r->flags & PROBE_POWER_BOUND)
-        return power;
-    probe_fact(r, "in_a_row", "%.3f times the time of one", longer);
-    if (!(longer <= IN_A_ROW))
+    if (!power.why && !(r->flags & PROBE_POWER_BOUND) && gpu_power_waits(r, &power, ns))
         return (struct gpu_power){NAN, NAN, "in a row, graphs take more than 1.1 times the time of one"};
     return power;
 }
 
-bool gpu_power_value(struct probe_run *r, int metric, const struct gpu_power *power)
+bool gpu_power_value(struct probe_run *r, int watts, int joules, const struct gpu_power *power,
+                     double n)
 {
-    if (power->why)
-        probe_missing(r, metric, power->why);
-    else
-        probe_value(r, metric, power->watts);
-    return !power->why;
+    if (power->why) {
+        probe_missing(r, watts, power->why);
+        return false;
+    }
+    probe_value(r, watts, power->watts);
+    if (n > 0)
+        probe_value(r, joules, power->joules / n);
+    return true;
 }

@@ -118,8 +118,7 @@ static void measure_energy(struct probe_run *r, const struct gpu_graph *graph, d
 {
     const struct gpu_power power =
         gpu_power_of_graph(r, graph, n * probe_median(r, OPERATION_TIME));
-    if (gpu_power_value(r, OPERATION_POWER, &power))
-        probe_value(r, OPERATION_ENERGY, power.joules / n);
+    gpu_power_value(r, OPERATION_POWER, OPERATION_ENERGY, &power, n);
 }
 
 static void sample(struct probe_run *r, const struct operation *o, struct condition c)

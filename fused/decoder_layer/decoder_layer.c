@@ -138,7 +138,7 @@ static const struct probe_parameter parameters[] = {
 
 enum { TIMED_STEPS = 1, LEAST_WATCHED = 4, WATCHED = 5 };
 enum { BARE_READ = DECODER_WAYS, CONSUMERS }; /* what takes power: a packaging, or the read */
-static const double CLOSE = 0.03, SLOW = 1.08, LONGER = 1.1;
+static const double CLOSE = 0.03, SLOW = 1.08;
 
 /* Its memory is made when the first of its cases is due. */
 struct point {
@@ -433,15 +433,11 @@ static bool say_power(struct probe_run *r, struct again *a, double step_ns)
         power_missing(r, power.why);
         return false;
     }
-    const double longer = 1e9 * power.joules / power.watts / steps / step_ns;
-    probe_fact(r, "in_a_row", "%.3f times the time of one", longer);
-    if (longer > LONGER && !waits) {
+    if (gpu_power_waits(r, &power, steps * step_ns) && !waits) {
         power_missing(r, "in a row, steps take more than 1.1 times the time of one");
         return true;
     }
-    probe_value(r, POWER, power.watts);
-    probe_value(r, ENERGY, power.joules / steps);
-    return true;
+    return gpu_power_value(r, POWER, ENERGY, &power, steps);
 }
 
 /* lacks: why it cannot run here, or NULL; step_ns: what a step takes. */

@@ -328,10 +328,8 @@ static void measure_power(struct probe_run *r, const struct ways *ways, int size
     struct gpu_graph graph = way_graph(r, ways, &s.product, way, n, 1);
     product_poison(r, &s.product);
     const struct gpu_power power = gpu_power_of_graph(r, &graph, guess_ns * (double)n);
-    if (gpu_power_value(r, POWER, &power)) {
-        probe_value(r, ENERGY, power.joules / (double)n);
+    if (gpu_power_value(r, POWER, ENERGY, &power, (double)n))
         verified(r, &s, "after half a second of products");
-    }
     gpu_graph_free(&graph);
     sizes_subject_close(r, &s);
 }

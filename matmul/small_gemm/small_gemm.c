@@ -91,8 +91,7 @@ static void count_blocks(struct probe_run *r, const struct ways *ways, const str
 static void measure_energy(struct probe_run *r, const struct gpu_graph *graph, double n)
 {
     const struct gpu_power power = gpu_power_of_graph(r, graph, n * probe_median(r, TIME));
-    if (gpu_power_value(r, POWER, &power))
-        probe_value(r, ENERGY, power.joules / n);
+    gpu_power_value(r, POWER, ENERGY, &power, n);
 }
 
 static void sample(struct probe_run *r, const struct ways *ways, const struct product *p,

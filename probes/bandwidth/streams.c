@@ -347,8 +347,7 @@ static double measure_power(struct probe_run *r, struct mover *m, struct stream 
                           stream ? stream->bytes : 0))
         return NAN;
     const struct gpu_power power = gpu_power(r, work_once, &work, ns);
-    if (gpu_power_value(r, POWER, &power) && stream)
-        probe_value(r, ENERGY, power.joules / stream->times);
+    gpu_power_value(r, POWER, ENERGY, &power, stream ? stream->times : 0);
     return power.watts;
 }
 

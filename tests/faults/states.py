@@ -544,6 +544,8 @@ def energy(stand_in):
     check("--energy: graphs that take longer in a row: null, with why", "energy" not in asked[late] and
           "in a row" in asked[late]["power"].get("why", ""), asked[late])
     check("--energy: nothing of launches one by one", "power" not in asked[stream], asked[stream])
+    failing = of("--energy", NVML_STATE="energy_fails=2")[warm].get("power", {}).get("median")
+    check("--energy: looks at the counter that fail are none", failing and abs(failing - 300) < 30, failing)
     lacks = of("--energy", NVML_STATE="energy=-")
     check("--energy without a counter: null, with why", "energy" not in lacks[warm] and
           "no energy counter" in lacks[warm]["power"].get("why", ""), lacks[warm])
