@@ -277,6 +277,7 @@ $B/tests/unit/test_options: $B/core/options.o
 $B/tests/unit/test_respawn: $B/core/respawn.o
 $B/tests/unit/test_links: $B/links/common/wire.o $B/links/peer_memory/sizes.o $B/core/respawn.o
 $B/tests/unit/test_half: $B/core/half.o
+$B/tests/unit/test_rounding: $B/links/all_reduce/rounding.o $B/core/draw.o
 $B/tests/unit/test_heap: $B/core/heap.o
 $B/tests/unit/test_permute: $B/core/permute.o
 $B/tests/unit/test_sides: $B/core/sides.o

@@ -1,5 +1,6 @@
 // More kernels of sm_to_sm: data handed from a producer to a consumer on another SM, and a store
 // until it is visible there.
+#include "core/device/async.cuh"
 #include "core/device/clock.cuh"
 #include "core/device/load.cuh"
 #include "core/device/order.cuh"
@@ -168,6 +169,20 @@ struct by_reading_back { // the next value is made of what the L2 gives back
         v = load_relaxed(p) + 1;
     }
 };
+#if __CUDA_ARCH__ >= 900
+struct by_bulk { // 16 bytes of shared memory, stored by the copy engine of the SM
+    static __device__ __forceinline__ void step(uint32_t *p, uint32_t &v)
+    {
+        __shared__ __align__(16) uint32_t words[4];
+        words[0] = v;
+        bulk_store_fence();
+        bulk_store(p, shared_address(words), sizeof words);
+        bulk_store_commit();
+        bulk_store_wait<0>();
+        v++;
+    }
+};
+#endif
 
 template <int N, typename WAY> __device__ __forceinline__ void stores(char *lines, uint32_t &v)
 {
@@ -228,3 +243,10 @@ VISIBLE(fence_of_system, by_fence_of_system)
 // sass: kernel=sm_to_sm_visible_reading_back clocks=3 stg32.gpu=16,32 ldg32.gpu=16,32 other<=20,34 local=0
 // sass-and: waited arch=120
 VISIBLE(reading_back, by_reading_back)
+#if __CUDA_ARCH__ >= 900
+// sass: kernel=sm_to_sm_visible_bulk clocks=3 sts32=16,32 ublkcp=16,32 depbar.0=16,32
+// sass-and: other<=113,185 local=0 arch=90a,100
+// sass: kernel=sm_to_sm_visible_bulk clocks=3 sts32=16,32 ublkcp=16,32 depbar.0=16,32
+// sass-and: other<=99,167 local=0 arch=120
+VISIBLE(bulk, by_bulk)
+#endif
