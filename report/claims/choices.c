@@ -396,7 +396,7 @@ static const struct claim claims[] = {
      .plain = {.yes = "Not measured on its shape, a chosen kernel takes {neighbour} or {rule} "
                       "times the best, a fixed one {fixed}.",
                .no = "Not measured on its shape, a chosen kernel takes {neighbour} and {rule} "
-                     "times the best, a fixed one only {fixed}.",
+                     "times the best, a fixed one {fixed}.",
                .partly = "A chosen kernel beats a fixed one: {parts}."},
      .surprise = 4,
      .statement =
@@ -419,9 +419,9 @@ static const struct claim claims[] = {
          "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Measured on its shape, a chosen kernel takes {measured} times the best, a "
+     .plain = {.yes = "Measured on its shape, it takes {measured} times the best, a "
                       "fixed one {fixed}.",
-               .no = "Measured on its shape, a chosen kernel takes {measured} times the best, a "
+               .no = "Measured on its shape, it takes {measured} times the best, a "
                      "fixed one only {fixed}.",
                .partly = "Between: measured on its shape a kernel takes {measured:range} times the "
                          "best, a fixed one {fixed:range}; {C89_NEAR:%} decide."},
