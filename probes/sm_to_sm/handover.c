@@ -121,7 +121,11 @@ static void measure_stale(struct probe_run *r, struct hand *h, const char *by)
 
 /* --- a store until it is visible ---------------------------------------------------------------- */
 
-static const char *const ways[] = {"nothing", "reading_back", "fence", "fence_of_system", "bulk"};
+static const struct {
+    const char *by;
+    int from_cc;
+} ways[] = {
+    {"nothing", 0}, {"reading_back", 0}, {"fence", 0}, {"fence_of_system", 0}, {"bulk", 90}};
 
 /* Each line must hold what was stored there last. */
 static void check_lines(struct probe_run *r, const struct visible_args *a)
@@ -184,6 +188,7 @@ void sm_to_sm_measure_handovers(struct probe_run *r, size_t shared)
     measure_handover(r, &h, HANDOVER_WORDS, 0);
     measure_stale(r, &h, "acq_rel");
     measure_stale(r, &h, "relaxed");
-    for (size_t i = 0; i < PROBE_LENGTH(ways) - (gpu_facts(r)->cc < 90); i++)
-        measure_visible(r, ways[i], &plain_cycles);
+    for (size_t i = 0; i < PROBE_LENGTH(ways); i++)
+        if (gpu_facts(r)->cc >= ways[i].from_cc)
+            measure_visible(r, ways[i].by, &plain_cycles);
 }

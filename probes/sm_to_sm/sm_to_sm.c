@@ -97,7 +97,7 @@ static const struct probe_metric metrics[] = {
     [STALE] = {"handover_stale", "count", PROBE_EXACT, .keys = "by",
         .what = "1: data behind a flag were older than it, 0: never"},
     [VISIBLE] = {"visible", "cycles", PROBE_LOWER, .form = PROBE_SLOPE, .keys = "by",
-        .what = "a store and the wait until other SMs can see it; by=bulk: until its thread can"},
+        .what = "a store until other SMs can see it; by=bulk: until the storing thread can"},
     [VISIBLE_TIME] = {"visible_time", "ns", PROBE_LOWER, .form = PROBE_SLOPE, .timer = "device",
         .keys = "by", .what = "the same in ns"},
 };

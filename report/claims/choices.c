@@ -419,9 +419,9 @@ static const struct claim claims[] = {
          "Automate kernel selection based on hardware detection to avoid fragile manual configs.",
      .clause = "",
      .since = "2026-11-22",
-     .plain = {.yes = "Measured on its shape, it takes {measured} times the best, a "
+     .plain = {.yes = "Chosen by time, a kernel takes {measured} times the best, a "
                       "fixed one {fixed}.",
-               .no = "Measured on its shape, it takes {measured} times the best, a "
+               .no = "Chosen by time, a kernel takes {measured} times the best, a "
                      "fixed one only {fixed}.",
                .partly = "Between: measured on its shape a kernel takes {measured:range} times the "
                          "best, a fixed one {fixed:range}; {C89_NEAR:%} decide."},

@@ -2,9 +2,6 @@
  * may do, and that lack an addend. */
 #include "links/all_reduce/rounding.h"
 
-#include <math.h>
-#include <stdbool.h>
-
 #include "core/draw.h"
 #include "core/half.h"
 #include "tests/unit/check.h"
@@ -70,5 +67,5 @@ int main(void)
         cmocka_unit_test(test_rounded_each_time),
         cmocka_unit_test(test_an_addend_lacks),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests_name("rounding", tests, NULL, NULL);
 }
