@@ -283,7 +283,7 @@ static void measure_rings(struct probe_run *r, const struct reader *x, const cha
 {
     measure_path(r, x, "hbm", path, PROBE_DEEP, 1, 16 << 10);
     measure_path(r, x, "hbm", path, PROBE_DEEP, 1, 32 << 10);
-    measure_path(r, x, "hbm", path, PROBE_THRICE, 1, 64 << 10);
+    measure_path(r, x, "hbm", path, 0, 1, 64 << 10);
     measure_path(r, x, "hbm", path, 0, 1, 128 << 10);
     measure_path(r, x, "hbm", path, PROBE_DEEP, FEW_WARPS, 32 << 10);
     measure_path(r, x, "hbm", path, 0, FEW_WARPS, 64 << 10);

@@ -188,11 +188,11 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "efficient use of tensor cores",
      .since = "2026-11-27T15:02Z",
-     .plain = {.yes = "Fused attention keeps the tensor cores busy for {causal:%} of its "
+     .plain = {.yes = "Fused attention keeps tensor cores busy for {causal:%} of its "
                       "cycles, {none:%} without a mask.",
-               .no = "Fused attention keeps the tensor cores busy for only {causal:%} of its "
+               .no = "Fused attention keeps tensor cores busy for only {causal:%} of its "
                      "cycles, {none:%} without a mask.",
-               .partly = "Fused attention keeps the tensor cores busy for half of its cycles: "
+               .partly = "Fused attention keeps tensor cores busy for half of its cycles: "
                          "{parts}."},
      .surprise = 0,
      .statement =

@@ -487,7 +487,7 @@ static const struct claim claims[] = {
               "experience simultaneously.",
      .clause = "changing throughput per GPU",
      .since = "2026-11-24T10:35Z",
-     .plain = {.yes = "One kernel makes {small} times the tokens a second of six a layer in 1B, "
+     .plain = {.yes = "One kernel makes {small} times the tokens/s of six a layer in 1B, "
                       "{large} in 8B.",
                .no = "One kernel makes as many tokens a second as six a layer: {small} times in "
                      "1B, {large} in 8B.",

@@ -31,7 +31,7 @@ const char *telling_class_line(enum claim_why why)
 {
     static const char *const lines[] = {
         "",
-        "only another GPU can tell",
+        "needs another GPU",
         "not measured here",
         "rows do not repeat: run them again",
         "a control did not come out",

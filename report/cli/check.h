@@ -27,7 +27,7 @@ struct question {
 /* The i-th question, or NULL past the last one. */
 const struct question *question_at(size_t i);
 
-/* The place of the bundle in results/: "nvidia-h200/2026-11-22-80d6623-1.json". Its own number is
+/* The place of the bundle in results/: "nvidia-h200/2026-11-27-4a747a3-1.json". Its own number is
  * kept where its name has one; else the first that is free. Returns name. */
 char *check_name(char name[CHECK_NAME], const struct checked *checked);
 

@@ -19,7 +19,7 @@ struct frozen_cell {
 struct frozen {
     char name[FROZEN_NAME];   /* of the file, without its ending */
     char day[FROZEN_DAY + 1]; /* on which they were made: "2026-11-23" */
-    const char *bundle;       /* that they rest on, of name: "2026-11-22-80d6623-1" */
+    const char *bundle;       /* that they rest on, of name: "2026-11-27-4a747a3-1" */
     struct frozen_cell cell[FROZEN_CELLS];
     size_t n;
 };

@@ -28,7 +28,7 @@ void evidence_take(struct evidence *evidence, const struct number *number);
 /* Was it measured in two or three rounds of a bundle that has more? */
 bool evidence_is_few(const struct evidence *evidence, const struct number *number);
 
-/* "Medians of 7 rounds. Interval: ... gpufloor commit 80d6623, card 98177cd94322464a." `few` and
+/* "Medians of 7 rounds. Interval: ... gpufloor commit 4a747a3, card 98177cd94322464a." `few` and
  * `quoted` are how such numbers are marked. Returns text. */
 char *evidence_say(const struct evidence *evidence, const char *few, const char *quoted, char *text,
                    size_t size);

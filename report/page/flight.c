@@ -65,13 +65,14 @@ struct above {
 };
 
 /* Is it the fastest of the ways with as much in flight, and faster than all with less; or nearly the
- * best of all, by fewer warps? */
-static bool is_shown(const struct way *ways, size_t i, double best, const struct above *above)
+ * best of all, by a quarter of the warps above; or that of which the finding speaks? */
+static bool is_shown(const struct way *ways, size_t i, double best, const struct above *above,
+                     const struct way *fewest)
 {
     const bool is_fastest = i == 0 || ways[i - 1].bytes != ways[i].bytes;
     const bool is_enough = ways[i].row->centre >= ENOUGH * best;
     return (is_fastest && ways[i].row->centre > above->rate) ||
-           (is_enough && ways[i].warps < above->warps);
+           (is_enough && ways[i].warps <= above->warps / 4) || &ways[i] == fewest;
 }
 
 static const char *path_name(const char *path)
@@ -178,6 +179,7 @@ void section_flight(const struct summary *summary, struct section *section)
     qsort(ways, n, sizeof *ways, by_bytes);
     for (size_t i = 0; i < n; i++)
         best = fmax(best, ways[i].row->centre);
+    const struct way *fewest = fewest_warps(ways, n, best);
     struct grid *grid = section_grid(section, columns, sizeof columns / sizeof columns[0]);
     struct series *loads = section_series(section, "by loads", "bytes on each SM");
     struct series *copies = section_series(section, "by copies", "bytes on each SM");
@@ -188,7 +190,7 @@ void section_flight(const struct summary *summary, struct section *section)
                        ? section_text(section, "%d x %d", ways[i].warps, ways[i].loads)
                        : section_text(section, "%d warp%s, %s", ways[i].warps,
                                       ways[i].warps == 1 ? "" : "s", path_name(ways[i].path)));
-        if (shown < LINES_MOST && is_shown(ways, i, best, &above)) {
+        if (shown < LINES_MOST && is_shown(ways, i, best, &above, fewest)) {
             put(section, grid, summary, &ways[i], best);
             above.rate = fmax(above.rate, ways[i].row->centre);
             if (ways[i].row->centre >= ENOUGH * best && ways[i].warps < above.warps)
@@ -196,7 +198,7 @@ void section_flight(const struct summary *summary, struct section *section)
             shown++;
         }
     }
-    find(section, summary, fewest_warps(ways, n, best));
+    find(section, summary, fewest);
     for (size_t i = 0; section->finding && i < n; i++)
         if (ways[i].row->centre == best)
             rest_on_way(section, &ways[i]);

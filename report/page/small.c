@@ -363,8 +363,7 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
 
     if (cost->fixed.centre > 0)
         section_go_on(section,
-                     "A line through the times over k leaves %.2f of the %.2f us of 128x64 at k = 0: "
-                     "the fixed cost. One tile more than SMs takes %.0f %% longer than as many.",
+                     "A line over k leaves %.2f of the %.2f us of 128x64 at k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer than as many.",
                      cost->fixed.centre / 1e3, cost->whole.centre / 1e3, 100 * wave);
 }
 
@@ -558,11 +557,9 @@ void section_small(const struct summary *summary, struct section *section)
     if (is_ours || is_quoted)
         section_note(section, "%s%s%s", is_ours ? "ours: gpufloor's kernels." : "",
                  is_ours && is_quoted ? " " : "",
-                 is_quoted ? "\u2020 another card of this board, committed results: shown, not "
-                             "ranked."
-                           : "");
+                 is_quoted ? "\u2020 another card of this board: shown, not ranked." : "");
     if (is_counted)
-        section_note(section, "Idle SMs of a library: by hardware counters.");
+        section_go_on(section, "Idle SMs of a library: by counters.");
     draw_blocks(section, summary, WGMMA, "ours, wgmma");
     draw_blocks(section, summary, MMA_BEST, "ours, mma.sync");
     draw_blocks(section, summary, TRITON, "Triton");

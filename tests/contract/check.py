@@ -9,10 +9,11 @@ import os
 import sys
 import tempfile
 
-from common import (Ended, RESULTS, ROOT, check, check_schema, finish, metrics_of, of_programs,
+from common import (Ended, H200, RESULTS, ROOT, check, check_schema, finish, metrics_of, newest_set, of_programs,
                     program_of, read, scaled, write, write_text)
 
-BOARD, NAME = "nvidia-h200", "2026-11-22-80d6623-1.json"
+BOARD, NAME = "nvidia-h200", os.path.basename(newest_set(H200)[0])
+STEM = NAME[:-len("-1.json")]
 # A part of a bundle: every question is asked, and each file is read in a moment.
 PROGRAMS = ("spin", "null", "memory_latency", "launch", "memory_map")
 
@@ -79,7 +80,7 @@ def setting(path, value):
 GPU = "environment.gpu."
 # (what is planted, question, its answer, how)
 FAULTS = [
-    ("a date of another shape", "document", "no", setting("started", "2026-11-22 15:27:46")),
+    ("a date of another shape", "document", "no", setting("started", f"{NAME[:10]} 15:27:46")),
     ("an interrupted run", "rounds", "no", setting("complete", False)),
     ("--quick", "rounds", "no", setting("quick", True)),
     ("--deep", "rounds", "no", setting("deep", True)),
@@ -178,9 +179,9 @@ def check_names(base, work):
     for taken, expected in ((None, 1), (1, 2), (2, 3)):
         if taken:
             for part in ("", "-launch-spin"):
-                write_text(os.path.join(results, BOARD, f"2026-11-22-80d6623{part}-{taken}.json"), "")
+                write_text(os.path.join(results, BOARD, f"{STEM}{part}-{taken}.json"), "")
         status, text, _ = gpufloor("--results", results, place)
-        check(status == 0 and f"results/{BOARD}/2026-11-22-80d6623-launch-spin-{expected}.json" in " ".join(text.split()),
+        check(status == 0 and f"results/{BOARD}/{STEM}-launch-spin-{expected}.json" in " ".join(text.split()),
               f"a name elsewhere: number {expected} is free", text)
     check("ok    nothing personal" in text and text.endswith("\nmay be contributed\n"), "it ends with the sentence", text)
     os.unlink(os.path.join(results, "schema"))

@@ -167,6 +167,13 @@ def newest_whole(folder):
     return max(glob.glob(os.path.join(folder, "*.json")), key=order)
 
 
+def newest_set(folder):
+    """The paths of all bundles of its commit with as many programs: of one card, unless a name says otherwise."""
+    newest = read(newest_whole(folder))
+    return [path for path in sorted(glob.glob(os.path.join(folder, f"*-{newest['suite']['commit'][:7]}-*.json")))
+            if programs_of(read(path)) == programs_of(newest)]
+
+
 def read_as_one(folder):
     """One bundle: each program's runs of the newest that has them."""
     bundles = [read(path) for path in glob.glob(os.path.join(folder, "*.json"))]

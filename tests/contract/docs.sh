@@ -1,14 +1,14 @@
 #!/bin/bash
 # docs.sh GPUFLOOR [--update]: the generated documents are what the program prints. docs/METRICS.md,
 # docs/PROBES.md, docs/COMPATIBILITY.md, docs/CLAIMS.md, docs/H200.md, the pages docs/h200.html,
-# docs/h100-h200.html and docs/2x-h200.html, the figures in docs/figures/, install/gpufloor.1, and between
+# docs/h100-h200.html, docs/2x-h200.html and docs/4x-h200.html, the figures in docs/figures/, install/gpufloor.1, and between
 # markers README's parts and the tables of docs/FLOOR.md. --update rewrites them.
 set -u
 gpufloor=$(realpath "$1")
 update=${2:-}
 cd "$(dirname "$0")/../.." || exit 1
 results=results/nvidia-h200
-between=results/2x-nvidia-h200 # where it is there
+between=results/2x-nvidia-h200
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
@@ -54,51 +54,53 @@ with() {
         }' "$1"
 }
 
-# A build without CUDA knows only half of the metrics, and not which rows are by other kernels than this tree's.
+# A build without CUDA knows only half of the metrics, and not which rows are by other kernels than this tree's: of a
+# folder of bundles it may take another one. There each document is printed, and none is compared.
 has_kernels=
-if "$gpufloor" list 2>/dev/null | grep -q '^memory_latency:'; then
-    has_kernels=yes
-    print "$work/METRICS.md" list --format md && same docs/METRICS.md "$work/METRICS.md"
-    print "$work/PROBES.md" list --questions --format md && same docs/PROBES.md "$work/PROBES.md"
-    if tests/compatibility.py "$gpufloor" >"$work/COMPATIBILITY.md"; then
-        same docs/COMPATIBILITY.md "$work/COMPATIBILITY.md"
+! "$gpufloor" list 2>/dev/null | grep -q '^memory_latency:' || has_kernels=yes
+same_here() {
+    if [ -n "$has_kernels" ]; then
+        same "$@"
     else
-        fail "tests/compatibility.py: exit $?"
+        skipped=$((skipped + 1))
+        echo "skip $1: no GPU probes are built"
     fi
-else
-    skipped=$((skipped + 7))
-    echo "skip docs/METRICS.md, PROBES.md, COMPATIBILITY.md, CLAIMS.md, h200.html, h100-h200.html, 2x-h200.html:" \
-        "no GPU probes are built"
+}
+
+print "$work/METRICS.md" list --format md && same_here docs/METRICS.md "$work/METRICS.md"
+print "$work/PROBES.md" list --questions --format md && same_here docs/PROBES.md "$work/PROBES.md"
+if tests/compatibility.py "$gpufloor" >"$work/COMPATIBILITY.md"; then
+    same_here docs/COMPATIBILITY.md "$work/COMPATIBILITY.md"
+elif [ -n "$has_kernels" ]; then
+    fail "tests/compatibility.py: exit $?"
 fi
-print "$work/H200.md" report --section vital --format md $results && same docs/H200.md "$work/H200.md"
-print "$work/CLAIMS.md" claims --format md $results && [ -n "$has_kernels" ] && same docs/CLAIMS.md "$work/CLAIMS.md"
+print "$work/H200.md" report --section vital --format md $results && same_here docs/H200.md "$work/H200.md"
+print "$work/CLAIMS.md" claims --format md $results && same_here docs/CLAIMS.md "$work/CLAIMS.md"
 if "$gpufloor" report --html="$work/h200.html" --figures="$work/figures" $results; then
-    [ -z "$has_kernels" ] || same docs/h200.html "$work/h200.html"
+    same_here docs/h200.html "$work/h200.html"
     mkdir -p docs/figures
     for figure in "$work"/figures/*.svg; do
-        same "docs/figures/$(basename "$figure")" "$figure"
+        same_here "docs/figures/$(basename "$figure")" "$figure"
     done
 else
     fail "gpufloor report --html --figures: exit $?"
 fi
-if [ -z "$has_kernels" ]; then
-    :
-elif "$gpufloor" report --html="$work/h100-h200.html" results/nvidia-h100-80gb-hbm3 $results; then
-    same docs/h100-h200.html "$work/h100-h200.html"
+if "$gpufloor" report --html="$work/h100-h200.html" results/nvidia-h100-80gb-hbm3 $results; then
+    same_here docs/h100-h200.html "$work/h100-h200.html"
 else
     fail "gpufloor report --html of two boards: exit $?"
 fi
 # Of what several GPUs have no figure repeats one of a single GPU, whose rows are in its own page.
-if [ ! -e $between ]; then
-    :
-elif "$gpufloor" report --html="$work/2x-h200.html" --figures="$work/2x" $between; then
-    [ -z "$has_kernels" ] || same docs/2x-h200.html "$work/2x-h200.html"
-    for figure in sums copies; do
-        same docs/figures/$figure.svg "$work/2x/$figure.svg"
-    done
-else
-    fail "gpufloor report --html --figures of several GPUs: exit $?"
-fi
+for several in 2x 4x; do
+    if "$gpufloor" report --html="$work/$several-h200.html" --figures="$work/$several" results/$several-nvidia-h200; then
+        same_here docs/$several-h200.html "$work/$several-h200.html"
+    else
+        fail "gpufloor report --html --figures of several GPUs, $several: exit $?"
+    fi
+done
+for figure in sums copies; do
+    same_here docs/figures/$figure.svg "$work/2x/$figure.svg"
+done
 if install/man.py "$gpufloor" >"$work/gpufloor.1"; then
     same install/gpufloor.1 "$work/gpufloor.1"
 else
@@ -110,11 +112,11 @@ elif [ "$(grep -cxE '<!-- /?(short|links) -->' README.md)" != 4 ]; then
     fail "README.md lacks its markers <!-- short -->, <!-- /short -->, <!-- links --> or <!-- /links -->, one of each"
 elif print "$work/short" report --short $results; then
     with README.md short "$work/short" >"$work/README.md"
-    if [ -e $between ] && print "$work/links" report --short $between; then
+    if print "$work/links" report --short $between; then
         with "$work/README.md" links "$work/links" >"$work/README.next"
         mv "$work/README.next" "$work/README.md"
     fi
-    same README.md "$work/README.md"
+    same_here README.md "$work/README.md"
 fi
 
 cp docs/FLOOR.md "$work/FLOOR.md"
@@ -123,7 +125,7 @@ for board in nvidia-h200 nvidia-h100-80gb-hbm3; do
     with "$work/FLOOR.md" "floor $board" "$work/floor" >"$work/FLOOR.next"
     mv "$work/FLOOR.next" "$work/FLOOR.md"
 done
-same docs/FLOOR.md "$work/FLOOR.md"
+same_here docs/FLOOR.md "$work/FLOOR.md"
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

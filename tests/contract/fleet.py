@@ -11,10 +11,10 @@ import subprocess
 import sys
 import tempfile
 
-from common import (Ended, H200, ROOT, check, finish, of_programs, program_of, read, scaled, table, write,
-                    write_text)
+from common import (Ended, H200, ROOT, check, finish, newest_whole, of_programs, program_of, read, scaled, table,
+                    write, write_text)
 
-BASE = os.path.join(H200, "2026-11-22-80d6623-1.json")
+BASE = newest_whole(H200)
 KEPT = ("median", "best")
 CASE = ("case", "metrics", "once", "thrice", "power_bound")
 METRIC = ("name", "unit", "better", "timer", "n", "resolution", *KEPT)

@@ -28,6 +28,7 @@ FROZEN = {
     "nvidia-h200/floor/2026-11-23-from-2026-11-23-31e0705-1.tsv": "0367d3b71fdaf950",
     "nvidia-h100-80gb-hbm3/floor/2026-11-24-from-2026-11-22-80d6623-1.tsv": "d58e29924719130b",
     "nvidia-h200/floor/2026-11-24-from-2026-11-23-31e0705-1.tsv": "428111ff94992b4f",
+    "nvidia-h200/floor/2026-11-27-from-2026-11-27-4a747a3-1.tsv": "038a147aa1f534a1",
 }
 # A row, and the packagings whose prediction rests on it.
 NODES, ONE = {"stream", "graph", "cublas", "fused", "dependent"}, {"barrier", "ring", "values", "near"}
@@ -107,30 +108,6 @@ def without(bundle, start):
     return bundle
 
 
-def has_near(bundle):
-    return any("exchange_beside" in (m["name"] for m in case["metrics"]) and "stream=near," in case["case"]
-               for run in bundle["runs"] if run["probe"]["name"] == "edges" for case in run.get("cases", []))
-
-
-def with_near(bundle):
-    """A copy that has the rows of streams from near memory, as later bundles have them."""
-    bundle = json.loads(json.dumps(bundle))
-    for run in [] if has_near(bundle) else bundle["runs"]:
-        if run["probe"]["name"] == "edges":
-            figures = ("exchange_beside", "ns", "lower", 1100.0), ("streamed_alone", "bytes/s", "higher", 4e12)
-            run["cases"].append({
-                "case": "among=all,words=2048,stream=near,tile=16384,in_flight=65536,span=32-256",
-                "metrics": [{"name": name, "unit": unit, "better": better, "timer": "event", "n": 9, "median": value,
-                             "mad": value / 1000, "resolution": value / 10000} for name, unit, better, value in figures],
-                "stopped": "time", "sm_clock": {"n": 9, "median_mhz": 1980.0, "min_mhz": 1980.0, "max_mhz": 1980.0},
-                "facts": {}})
-    return bundle
-
-
-def without_near(found):
-    return {key: value for key, value in found.items() if key[2] != "near"}
-
-
 def bundle_of(path):
     """That a file of predictions rests on."""
     name = os.path.basename(path)[:-len(".tsv")]
@@ -173,7 +150,7 @@ def check_documented():
     """What docs/FLOOR.md says of the H200's newest layers: how many were predicted on a day before, how many the
     committed predictions that do not know the later rows hold, and how many the rows explain now."""
     rows = centres(H200)
-    newest = max(glob.glob(os.path.join(H200, "floor", "*.tsv")))
+    newest = max(path for path in glob.glob(os.path.join(H200, "floor", "*.tsv")) if "\tnear\t" not in read_text(path))
     frozen = {(row["model"], row["context"], row["packaging"]): {name: float(row[name] if row[name] != "-" else "nan")
                                                                  for name in ("layer_ns", "step_ns")}
               for row in rows_of(read_text(newest))}
@@ -214,10 +191,6 @@ def check_turns(work):
 def check_order(path, board):
     found = cells(path)
     check(len(found) == 4 * 4 * 9, f"{board}: four models, four contexts, nine packagings", len(found))
-    if not has_near(read_as_one(path)):
-        check(all(cell["step_ns"] is None and cell["layer_ns"] is None for key, cell in found.items() if key[2] == "near"),
-              f"{board}: without rows of near memory nothing is predicted of it")
-        found = without_near(found)
     wrong = [(key, c) for key, c in found.items() for kind in ("layer", "step")
              if c[f"{kind}_ns"] is None or not c[f"{kind}_floor_ns"] <= c[f"{kind}_fast_ns"] <=
              c[f"{kind}_ns"] <= c[f"{kind}_slow_ns"]]
@@ -229,14 +202,18 @@ def check_order(path, board):
 
 
 def check_doctored(path, work):
-    bundle = with_near(of_programs(read(path), PROGRAMS))
+    """A bundle without the later rows: what each other row is needed for, and that nothing else moves."""
+    older = read(path)
+    for start in ("edges.exchange{", *LATER):
+        older = without(older, start)
+    path, bundle = write(os.path.join(work, "older.json"), older), of_programs(older, PROGRAMS)
 
     def doctored(changed):
         return cells(write(os.path.join(work, "doctored.json"), changed), "--context", "1024")
 
     known = doctored(bundle)
     os.rename(os.path.join(work, "doctored.json"), os.path.join(work, "small.json"))
-    check(without_near(known) == without_near(cells(path, "--context", "1024")), "the other programs' rows play no part")
+    check(known == cells(path, "--context", "1024"), "the other programs' rows play no part")
     twice = doctored(slowed(bundle, 2))
     # cycles become ns by the clock that the board states, which is as it was: they double, too
     wrong = [(key, name, value, twice[key][name]) for key, columns in known.items()
@@ -259,13 +236,13 @@ def check_doctored(path, work):
 
 def check_later(work):
     """A bundle with the later rows: each moves what is said of it, and what it lacks is told without it."""
-    bundle = with_near(of_programs(read_as_one(H200), PROGRAMS))
+    bundle = of_programs(read_as_one(H200), PROGRAMS)
 
     def doctored(changed):
         return cells(write(os.path.join(work, "later.json"), changed), "--context", "1024")
 
     known = doctored(bundle)
-    check(without_near(known) == without_near(cells(H200, "--context", "1024")),
+    check(known == cells(H200, "--context", "1024"),
           "the newest runs of each program are what the folder has")
     for start, packagings in LATER.items():
         found = doctored(without(bundle, start))

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from common import (GOLDEN, GPUFLOOR, H100, H200, check, check_none, finish, metrics_of, read, script, write,
+from common import (GOLDEN, GPUFLOOR, H100, H200, check, check_none, finish, metrics_of, newest_whole, read, script, write,
                     write_text)
 
 MARK = "Zq7"
@@ -461,8 +461,7 @@ def committed(where):
     """Bundles of a whole board: each section, the page, papers and figures have something to show."""
     paths = []
     for board in (H200, H100):
-        newest = sorted(glob.glob(os.path.join(board, "*.json")))
-        bundle = lean(read(next(path for path in newest if "-80d6623-" in path)))
+        bundle = lean(read(newest_whole(board)))
         paths.append(write(os.path.join(where, os.path.basename(board) + ".json"), bundle))
     hostile = []
     for names in (False, True):
