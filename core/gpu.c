@@ -404,18 +404,18 @@ static void settle(struct probe_run *r)
     uint64_t rose = began, now = began;
     double mhz, most = 0;
 
-    while ((mhz = clock_of_small_work(r)) < g->steady_mhz * (1 - SETTLED)) {
+    while ((mhz = clock_of_small_work(r)) < r->steady_mhz * (1 - SETTLED)) {
         now = probe_host_ns();
         if (mhz > most * (1 + RISES)) {
             most = mhz;
             rose = now;
         }
         if (now - rose > PLATEAU_NS || now - began > SETTLE_NS) {
-            g->steady_mhz = mhz;
+            r->steady_mhz = mhz;
             break;
         }
     }
-    g->steady_mhz = fmax(mhz, g->steady_mhz);
+    r->steady_mhz = fmax(mhz, r->steady_mhz);
     r->slow_mhz = mhz < g->most_mhz * (1 - SLOW) ? mhz : 0;
 }
 
@@ -459,7 +459,7 @@ bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
         g->stamp[i] = gpu_mapped(r, (size_t)g->facts.n_sm * sizeof *g->stamp[i]);
     find_own_kernels(r);
     keep_busy(r, 256, (uint64_t)WARM_MS * 1000000); /* an idle GPU clocks down */
-    g->steady_mhz = g->most_mhz = attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
+    r->steady_mhz = g->most_mhz = attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
     settle(r);
     r->settle = settle;
     measure_ticks(r);

@@ -25,7 +25,7 @@ struct gpu {
     struct harness_stamp *stamp[2]; /* mapped host memory, one per SM */
     cudaKernel_t stamper, fill[3], sweeper, warmer;
     float *warm_sink;
-    double steady_mhz, most_mhz; /* the SM clock of small work, and the greatest the card has */
+    double most_mhz; /* the greatest SM clock that the card has */
     char *sweep;             /* 3 x L2, allocated at first use */
     size_t sweep_bytes;
     struct verdict *verdict; /* likewise */

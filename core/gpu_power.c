@@ -17,6 +17,8 @@ static const double CALLS_MOST = 1000; /* of a batch: a stream holds about so ma
 static const double IN_A_ROW = 1.1; /* a call in a row over one alone: beyond, the GPU waits, too */
 static const double LIMIT_PASSED = 1.1; /* for moments only does a board take more than its limit */
 
+enum { STEPS_KEPT = 8 };
+
 /* The counter's steps while work goes on. One thread writes them; the run's own reads them when that
  * one has ended. */
 struct meter {
@@ -25,6 +27,7 @@ struct meter {
     double first_ns, first_j; /* at the first step after the warm-up; NaN before */
     double end_ns, end_j;     /* at the latest step */
     int steps;
+    double watts[STEPS_KEPT]; /* from one step to the next */
     atomic_bool is_done;
     pthread_t thread;
 };
@@ -44,6 +47,9 @@ static void look(struct meter *m)
         m->first_j = joules;
         return;
     }
+    if (m->steps < STEPS_KEPT)
+        m->watts[m->steps] = 1e9 * (joules - (m->steps ? m->end_j : m->first_j)) /
+                             (now_ns - (m->steps ? m->end_ns : m->first_ns));
     m->end_ns = now_ns;
     m->end_j = joules;
     m->steps++;
@@ -104,6 +110,18 @@ static double keep_busy(struct probe_run *r, const struct meter *m,
     return ((double)probe_host_ns() - m->began_ns) / n;
 }
 
+/* "728 709 705": does it fall towards the limit, or stand still? */
+static void tell_steps(struct probe_run *r, const struct meter *m)
+{
+    char text[STEPS_KEPT * 16] = "";
+    size_t used = 0;
+
+    for (int i = 0; i < m->steps && i < STEPS_KEPT; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.0f", i ? " " : "",
+                                 fmin(fmax(m->watts[i], -1e9), 1e9));
+    probe_fact(r, "watts_by_step", "%s", text);
+}
+
 static void take(struct probe_run *r, const struct meter *m, double call_ns,
                  struct gpu_power *power)
 {
@@ -114,6 +132,7 @@ static void take(struct probe_run *r, const struct meter *m, double call_ns,
     power->joules = power->watts * call_ns * 1e-9;
     power->why = NULL;
     probe_fact(r, "energy_counter", "%d steps in %.0f ms", m->steps, counted_ns / 1e6);
+    tell_steps(r, m);
     probe_fact(r, "power_limit_w", "%.0f", limit_w);
     probe_require(r, power->watts > 0 && !(power->watts > LIMIT_PASSED * limit_w),
                   "%.0f W, where the limit is %.0f", power->watts, limit_w);

@@ -44,10 +44,10 @@ struct loop {
     int next_look;      /* pass count at the next test of stability */
     int sweeps;         /* of the L2 that the watched passes made, see gpu_sweep_l2() */
     uint64_t began_ns;
-    bool is_longer; /* the clock of a power-bound case moves */
+    bool is_settled; /* the power limit has acted, and what was sampled before is dropped */
     struct {
         double least_mhz, most_mhz;
-    } dropped[LOOP_DROPPED_MOST]; /* the SM clock of earlier loops, which moved */
+    } dropped[LOOP_DROPPED_MOST]; /* the SM clock of what was sampled before, and dropped */
     size_t n_dropped;
     const char *stopped;
 };
@@ -69,6 +69,7 @@ struct probe_run {
     struct loop loop;
     const struct watch *watch; /* NULL: nobody */
     void (*settle)(struct probe_run *); /* waits until the SM clock is steady; NULL: no GPU */
+    double steady_mhz;     /* the SM clock of small work; 0: no GPU */
     double slow_mhz;       /* the SM clock at which a case of small work begins, where it is low */
     struct series *series; /* one per metric */
     double *clock_mhz;

@@ -225,18 +225,63 @@ static int sample_held_back(unsigned flags, int falls)
     return pass - 2;
 }
 
-static void the_power_limit_gets_longer(void **state)
+/* The samples and the clock are of what comes after 50 ms, at the limit's clock. */
+static void assert_settled(int n, double most_mhz)
+{
+    const json_t *one = last_case(), *dropped = json_object_get(one, "dropped_loops");
+    assert_int_equal(number(metric_of(one, "time"), "n"), n);
+    assert_same(number(json_object_get(one, "sm_clock"), "max_mhz"), 1500);
+    assert_int_equal(json_array_size(dropped), 1);
+    assert_same(number(json_array_get(dropped, 0), "max_mhz"), most_mhz);
+    assert_same(number(json_array_get(dropped, 0), "min_mhz"), 1500);
+}
+
+static void the_power_limit_is_waited_for(void **state)
 {
     (void)state;
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 17); /* the first to see more than 80 ms */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 10 + 7);
     assert_string_equal(text(last_case(), "stopped"), "time");
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 7); /* 32 where the clock stands still, */
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 7);   /* at whatever height */
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 5), 11);
+    assert_settled(7, 1980);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 5), 10 + 5);
+    assert_settled(5, 1980);
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 7); /* the clock does not fall */
+    assert_null(json_object_get(last_case(), "dropped_loops"));
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 100), 5);
     r->options.quick = true;
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 3), 5);
     r->options.quick = false;
+}
+
+/* A clock that stands still is the limit's where it is far below that of small work. */
+static void a_low_clock_is_waited_for(void **state)
+{
+    (void)state;
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 7); /* no GPU, no clock of small work */
+    r->steady_mhz = 1980;
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 10 + 7);
+    assert_settled(7, 1500);
+    assert_int_equal(sample_held_back(0, 0), 7);
+    r->steady_mhz = 1700;
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 7);
+    r->steady_mhz = 0;
+}
+
+/* The same sample again and again is stable after 20, but not before the limit has acted. */
+static void stable_waits_for_the_limit(void **state)
+{
+    int pass = 0;
+    (void)state;
+    assert_true(probe_begin_case(r, PROBE_POWER_BOUND, PROBE_NO_KEYS));
+    for (; probe_more(r); pass++) {
+        probe_sample(r, TIME, 1, pass < 24 ? 100 : 120);
+        probe_clock(r, pass < 20 ? 1980 : 1500);
+        now_ns += 1000000;
+    }
+    samples_close_case(r);
+    assert_string_equal(text(last_case(), "stopped"), "stable");
+    assert_same(number(metric_of(last_case(), "time"), "median"), 120);
+    assert_settled(20, 1980);
+    assert_int_equal(pass, 2 + 50 + 20);
 }
 
 /* Stable from about 50 passes on; the loop looks at 20, 28, 40, 56. */
@@ -760,7 +805,7 @@ static void clock_moves_at_first(void **state)
     assert_int_equal(json_array_size(json_object_get(never, "dropped_loops")), 3);
     assert_non_null(json_object_get(never, "discarded"));
     assert_null(json_object_get(case_with_clock(0, 1980), "dropped_loops"));
-    assert_null(json_object_get(case_with_clock(PROBE_POWER_BOUND, 1980 * 0.8), "dropped_loops"));
+    assert_null(json_object_get(case_with_clock(PROBE_POWER_BOUND, 1980 * 0.975), "dropped_loops"));
 }
 
 /* A clock that moves stays where it went: one odd reading between two good ones is the timer's. */
@@ -779,11 +824,11 @@ static void clock_read_wrong_once(void **state)
 
 static void clock_moves_when_power_bound(void **state)
 {
-    const json_t *one = case_with_clock(PROBE_POWER_BOUND, 1980 * 0.8);
+    const json_t *one = case_with_clock(PROBE_POWER_BOUND, 1980 * 0.975);
     (void)state;
     assert_null(json_object_get(one, "discarded"));
     assert_true(json_is_true(json_object_get(one, "power_bound")));
-    assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.8);
+    assert_same(number(json_object_get(one, "sm_clock"), "min_mhz"), 1980 * 0.975);
 }
 
 static void clock_of_the_next_case(void **state)
@@ -1019,7 +1064,9 @@ int main(void)
         TEST(stops_when_stable),
         TEST(stops_by_count),
         TEST(stops_by_time),
-        TEST(the_power_limit_gets_longer),
+        TEST(the_power_limit_is_waited_for),
+        TEST(a_low_clock_is_waited_for),
+        TEST(stable_waits_for_the_limit),
         TEST(looks_at_20_28_40),
         TEST(stable_is_two_thousandths),
         TEST(stable_within_a_tick),
