@@ -24,6 +24,7 @@ enum {
     SAMPLING,
     EPILOGUE,
     NORM,
+    NORM_FP8,
     MLP,
     STREAMS,
     WIDE,
@@ -51,6 +52,7 @@ const char *const fusion_needs[] = {
     [SAMPLING] = GAIN "sampling," LARGE,
     [EPILOGUE] = GAIN "epilogue,m=1,*op=bias_gelu," LARGE,
     [NORM] = GAIN "norm,op=rmsnorm_residual," LARGE,
+    [NORM_FP8] = GAIN "norm,op=rmsnorm_residual_fp8," LARGE,
     [MLP] = GAIN "two_gemv,*batch=1," LARGE,
     [STREAMS] = GAIN "harm,what=streams,*}",
     [WIDE] = GAIN "harm,what=wide,*}",
@@ -61,26 +63,27 @@ const char *const fusion_needs[] = {
     [COPY] = "*.share_of_copy{*,impl=%s,mode=graph,l2=%s}",
     [LOCAL] = "harm.local{*,impl=%s,mode=graph,l2=%s}",
     [BLOCKS] = "harm.blocks{*,impl=%s,mode=graph,l2=%s,kernel=0}",
-    [PEERS] = "fused_peers.time{op=%s,rows=%s,cols=%s,*impl=%s,l2=%s,*}",
+    [PEERS] = "fused_peers.time{op=%s,rows=%s,cols=%s,type=%s,impl=%s,l2=%s,*}",
     NULL,
 };
 
 static const struct {
     const char *label;
-    const char *size[2]; /* keys that say how large it is */
+    const char *size[2]; /* keys that say how large it is: rows and cols of fused_peers */
     const char *peer;    /* fused_peers' name of it; NULL: PyTorch is not asked */
 } shown[SHOWN] = {
     [PLAIN] = {"16 plain operators", {"rows", "cols"}, NULL},
     [ACTIVATED] = {"16 operators with gelu, silu", {"rows", "cols"}, NULL},
-    [INT4] = {"int4 weights into a product", {"rows", "cols"}, NULL},
+    [INT4] = {"int4 weights into a product", {"rows", "cols"}, "quantized_int4"},
     [SOFTMAX] = {"scale + mask + softmax", {"rows", "cols"}, "softmax"},
     [SOFTMAX_ROW] = {"scale + mask + softmax", {"rows", "cols"}, "softmax"},
     [GELU] = {"scale * gelu(x + bias)", {"rows", "cols"}, "bias_gelu_scale"},
     [GELU_ROW] = {"scale * gelu(x + bias)", {"rows", "cols"}, "bias_gelu_scale"},
-    [SAMPLING] = {"sampling, top-k, top-p", {"batch", "vocabulary"}, NULL},
-    [EPILOGUE] = {"product + bias + gelu, 1 row", {"k", "n"}, NULL},
+    [SAMPLING] = {"sampling, top-k, top-p", {"batch", "vocabulary"}, "sampling"},
+    [EPILOGUE] = {"product + bias + gelu, 1 row", {"k", "n"}, "epilogue_bias_gelu"},
     [NORM] = {"residual + RMSNorm", {"rows", "cols"}, "rmsnorm_residual"},
-    [MLP] = {"up, gate, down of an MLP", {"model", "hidden"}, NULL},
+    [NORM_FP8] = {"residual + RMSNorm, to fp8", {"rows", "cols"}, "rmsnorm_residual_fp8"},
+    [MLP] = {"up, silu, down of an MLP", {"model", "hidden"}, "two_gemv"},
     [STREAMS] = {"softmax over arrays", {"rows", "columns"}, NULL},
     [WIDE] = {"softmax, one block a row", {"rows", "columns"}, NULL},
     [PHASES] = {"two phases, one tile held", {"rows", "columns"}, NULL},
@@ -184,12 +187,15 @@ static int by_gain(const void *a, const void *b)
 static struct number peer_of(const struct summary *summary, const struct fusion *f,
                              const char *impl)
 {
-    char rows[32], cols[32];
+    const char *const *size = shown[f->which].size;
+    char rows[32], cols[32], type[16];
 
-    if (!shown[f->which].peer || !row_key(f->gain, "rows", rows, sizeof rows) ||
-        !row_key(f->gain, "cols", cols, sizeof cols))
+    if (!shown[f->which].peer || !row_key(f->gain, size[0], rows, sizeof rows) ||
+        !row_key(f->gain, size[1], cols, sizeof cols) ||
+        !row_key(f->gain, "type", type, sizeof type))
         return number_none();
-    return take_number(summary, fusion_needs[PEERS], shown[f->which].peer, rows, cols, impl, f->l2);
+    return take_number(summary, fusion_needs[PEERS], shown[f->which].peer, rows, cols, type, impl,
+                       f->l2);
 }
 
 static const char *label_of(const struct fusion *f, struct section *s)

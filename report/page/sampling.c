@@ -7,12 +7,13 @@
 #include "report/page/sections.h"
 #include "report/page/take.h"
 
-enum { FUSED, APART, KERNELS, GAIN };
+enum { FUSED, APART, KERNELS, GAIN, PEERS };
 const char *const sampling_needs[] = {
     [FUSED] = "sampling.time{vocabulary=%s,batch=%s,k=%s,p=%s,*impl=fused,mode=graph,l2=warm,*}",
     [APART] = "sampling.time{*,impl=unfused,mode=graph,l2=warm,*}", /* these beside FUSED */
     [KERNELS] = "sampling.kernels{*,impl=%s,mode=graph,l2=warm}",
     [GAIN] = TAKE_GAIN,
+    [PEERS] = "fused_peers.time{op=sampling,rows=%s,cols=%s,type=fp32,impl=%s,l2=warm,*}",
     NULL,
 };
 
@@ -70,6 +71,19 @@ static void find(const struct summary *summary, const struct row *fused, struct 
     s->finding = section_text(s, "%s.", s->finding);
 }
 
+/* PyTorch's, which has one cut only. */
+static struct number peer_of(const struct summary *summary, const struct row *fused,
+                             const char *impl)
+{
+    char batch[16], vocabulary[16];
+
+    if (!take_has(fused, "k", "50") || !take_has(fused, "p", "0.9") ||
+        !row_key(fused, "batch", batch, sizeof batch) ||
+        !row_key(fused, "vocabulary", vocabulary, sizeof vocabulary))
+        return number_none();
+    return take_number(summary, sampling_needs[PEERS], batch, vocabulary, impl);
+}
+
 static void tabulate(const struct summary *summary, const struct row *const *fused, size_t n,
                      struct section *s)
 {
@@ -78,21 +92,26 @@ static void tabulate(const struct summary *summary, const struct row *const *fus
         {NULL, "cut", NULL, 'l'},
         {NULL, "kernels", "", 'r'},
         {NULL, "apart, us", "us", 'r'},
-        {NULL, "one kernel, us", "us", 'r'},
+        {NULL, "fused, us", "us", 'r'},
         {NULL, "gain", "x", 'r'},
+        {NULL, "PyTorch, us", "us", 'r'},
+        {NULL, "comp., us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
 
     for (size_t i = 0; i < n; i++) {
-        const struct number apart = take_apart(summary, fused[i]), one = number_of(fused[i]);
-        const struct number kernels = take_apart_beside(summary, fused[i], "kernels");
-        const struct number gain = take_gain(summary, fused[i]);
+        const struct number number[] = {
+            take_apart_beside(summary, fused[i], "kernels"),
+            take_apart(summary, fused[i]),
+            number_of(fused[i]),
+            take_gain(summary, fused[i]),
+            peer_of(summary, fused[i], "eager"),
+            peer_of(summary, fused[i], "compile"),
+        };
         grid_text(grid, tokens_of(fused[i], s));
         grid_text(grid, cut_of(fused[i], s));
-        grid_number(grid, &kernels);
-        grid_number(grid, &apart);
-        grid_number(grid, &one);
-        grid_number(grid, &gain);
+        for (size_t k = 0; k < sizeof number / sizeof number[0]; k++)
+            grid_number(grid, &number[k]);
     }
 }
 

@@ -7,10 +7,11 @@
 #include "report/page/sections.h"
 #include "report/page/take.h"
 
-enum { QUANTISED, FORM, VECTOR, LIBRARY, READ };
+enum { QUANTISED, FORM, PEER, VECTOR, LIBRARY, READ };
 const char *const weights_needs[] = {
     [QUANTISED] = "quantized.time{*,type=int4,impl=fused,mode=graph,l2=cold,*}",
     [FORM] = "quantized.time{rows=%s,cols=%s,batch=%s,type=%s,impl=%s,mode=graph,l2=cold,*}",
+    [PEER] = "fused_peers.time{op=%s,rows=%s,cols=%s,type=int4,impl=eager,l2=cold,*}",
     [VECTOR] = "gemv.time{*type=bf16,acc=fp32,impl=own,l2=cold,*}",
     [LIBRARY] = "gemv.time{*type=bf16,acc=fp32,impl=cublas_gemm,l2=cold,*}", /* beside VECTOR */
     [READ] = "gemv.share_of_read{*type=bf16,acc=fp32,impl=%s,l2=cold}",      /* beside both */
@@ -19,16 +20,17 @@ const char *const weights_needs[] = {
 
 /* --- one matrix, quantised -------------------------------------------------------------------- */
 
-enum { BATCHES_MAX = 8, FORMS = 5 };
+enum { BATCHES_MAX = 8, FORMS = 6 };
 enum { FULL, INT4 };
 static const struct {
-    const char *label, *type, *impl;
+    const char *label, *type, *impl; /* no impl: PyTorch's */
 } forms[FORMS] = {
     [FULL] = {"bf16", "bf16", "full"},
     [INT4] = {"int4 converted inside", "int4", "fused"},
     {"int8 converted inside", "int8", "fused"},
     {"fp8 converted inside", "e4m3", "fused"},
     {"int4 converted first", "int4", "unfused"},
+    {"int4 by PyTorch", "int4", NULL},
 };
 
 /* The largest matrix, and the batches with which its int4 form was measured, ascending. */
@@ -74,6 +76,20 @@ static const struct row *form_of(const struct summary *summary, const struct mat
                     forms[form].impl);
 }
 
+static struct number time_of(const struct summary *summary, const struct matrix *m, size_t form,
+                             double batch)
+{
+    char op[48] = "quantized_int4";
+
+    if (forms[form].impl) {
+        const struct row *row = form_of(summary, m, form, batch);
+        return row ? number_of(row) : number_none();
+    }
+    if (batch > 1)
+        snprintf(op, sizeof op, "quantized_int4_batch%.0f", batch);
+    return take_number(summary, weights_needs[PEER], op, m->rows, m->cols);
+}
+
 /* A form that was measured with no batch has no row in the table. */
 static void put_form(const struct summary *summary, struct section *s, struct grid *grid,
                      const struct matrix *m, size_t form)
@@ -82,8 +98,7 @@ static void put_form(const struct summary *summary, struct section *s, struct gr
     bool is_there = false;
 
     for (size_t i = 0; i < m->n; i++) {
-        const struct row *row = form_of(summary, m, form, m->batch[i]);
-        time[i] = row ? number_of(row) : number_none();
+        time[i] = time_of(summary, m, form, m->batch[i]);
         is_there |= number_there(&time[i]);
     }
     if (!is_there)

@@ -249,6 +249,50 @@ static void fusing_never_loses(void **unused)
     end(&bundle, &s);
 }
 
+/* PyTorch's times of the operators whose sizes have other names than rows and cols; none of another
+ * type, which moves other bytes. */
+static void fusing_beside_pytorch(void **unused)
+{
+    static const struct {
+        const char *probe, *keys, *peer;
+    } both[] = {
+        {"epilogue", "m=1,n=4096,k=2048,op=bias_gelu,type=bf16",
+         "op=epilogue_bias_gelu,rows=2048,cols=4096,type=bf16"},
+        {"norm", "op=rmsnorm_residual_fp8,rows=64,cols=32,type=fp16",
+         "op=rmsnorm_residual_fp8,rows=64,cols=32,type=fp16"},
+        {"quantized", "rows=64,cols=128,batch=1,type=int4",
+         "op=quantized_int4,rows=64,cols=128,type=int4"},
+        {"sampling", "vocabulary=1000,batch=8,k=50,p=0.9,type=fp32",
+         "op=sampling,rows=8,cols=1000,type=fp32"},
+        {"two_gemv", "model=64,hidden=256,batch=1,type=bf16",
+         "op=two_gemv,rows=64,cols=256,type=bf16"},
+        {"softmax", "rows=64,cols=32,type=bf16", "op=softmax,rows=64,cols=32,type=fp16"},
+    };
+    enum { EAGER = 7, COMPILED, OTHER_TYPE = CHECK_LENGTH(both) - 1 };
+    struct bundle bundle;
+    struct section s;
+    char id[200];
+    (void)unused;
+
+    begin(&bundle);
+    for (size_t i = 0; i < CHECK_LENGTH(both); i++) {
+        put_fusion(&bundle, both[i].probe, both[i].keys, "fused", 900 - 100 * (double)i, 100);
+        for (int way = 0; way < 2; way++) {
+            snprintf(id, sizeof id, "fused_peers.time{%s,impl=%s,l2=cold,timer=event}",
+                     both[i].peer, way ? "compile" : "eager");
+            put(&bundle, id, "ns", 1000 * (double)(i + 1) + way, NAN);
+        }
+    }
+    build(section_fusion, &bundle, &s);
+    assert_int_equal(s.grid[0].n_rows, CHECK_LENGTH(both));
+    for (size_t i = 0; i < OTHER_TYPE; i++) {
+        assert_close(number_at(&s.grid[0], i, EAGER)->value, 1000 * (double)(i + 1), 1e-9);
+        assert_close(number_at(&s.grid[0], i, COMPILED)->value, 1000 * (double)(i + 1) + 1, 1e-9);
+    }
+    assert_false(number_there(number_at(&s.grid[0], OTHER_TYPE, EAGER)));
+    end(&bundle, &s);
+}
+
 /* --- attention, weights, sampling ------------------------------------------------------------- */
 
 static void attention(void **unused)
@@ -333,8 +377,35 @@ static void weights(void **unused)
         put_weights(&bundle, 1, 100, int4[i][0]);
         build(section_weights, &bundle, &s);
         assert_string_equal(s.finding, found[i]);
+        assert_int_equal(s.grid[0].n_rows, 2);
         end(&bundle, &s);
     }
+}
+
+static void weights_by_pytorch(void **unused)
+{
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    begin(&bundle);
+    put_weights(&bundle, 1, 100, 50);
+    put_weights(&bundle, 4, 100, 50);
+    put_weights(&bundle, 16, 100, 50);
+    put(&bundle,
+        "fused_peers.time{op=quantized_int4,rows=64,cols=32,type=int4,impl=eager,l2=cold,"
+        "timer=event}",
+        "ns", 70, NAN);
+    put(&bundle,
+        "fused_peers.time{op=quantized_int4_batch16,rows=64,cols=32,type=int4,impl=eager,l2=cold,"
+        "timer=event}",
+        "ns", 90, NAN);
+    build(section_weights, &bundle, &s);
+    assert_string_equal(s.grid[0].cell[2 * s.grid[0].n_columns].text, "int4 by PyTorch");
+    assert_close(number_at(&s.grid[0], 2, 1)->value, 70, 1e-9);
+    assert_false(number_there(number_at(&s.grid[0], 2, 2)));
+    assert_close(number_at(&s.grid[0], 2, 3)->value, 90, 1e-9);
+    end(&bundle, &s);
 }
 
 static void put_token(struct bundle *bundle, const char *cut, const char *impl, double ns,
@@ -371,10 +442,18 @@ static void sampling(void **unused)
     put_token(&bundle, "k=50,p=0.9", "fused", 5000, 1);
     put_token(&bundle, "k=50,p=0.9", "unfused", 12000, 4);
     put_token(&bundle, "k=0,p=0.9", "fused", 9000, 1);
+    put(&bundle,
+        "fused_peers.time{op=sampling,rows=1,cols=1000,type=fp32,impl=compile,l2=warm,timer=event}",
+        "ns", 30000, NAN);
     build(section_sampling, &bundle, &s);
     assert_string_equal(s.finding, "A token of 1000 logits, top-k 50, top-p 0.9: 5 us in one "
                                    "kernel, 12 us in 4.");
     assert_int_equal(s.grid[0].n_rows, 2);
+    for (size_t i = 0; i < 2; i++) { /* of the cut that PyTorch's form has */
+        const bool is_cut = !strcmp(s.grid[0].cell[8 * i + 1].text, "top-k 50, top-p 0.9");
+        assert_true(number_there(number_at(&s.grid[0], i, 7)) == is_cut);
+        assert_false(number_there(number_at(&s.grid[0], i, 6)));
+    }
     end(&bundle, &s);
 }
 
@@ -577,8 +656,10 @@ int main(void)
         cmocka_unit_test(fusing_gains_and_loses),
         cmocka_unit_test(fusing_loses_everywhere),
         cmocka_unit_test(fusing_never_loses),
+        cmocka_unit_test(fusing_beside_pytorch),
         cmocka_unit_test(attention),
         cmocka_unit_test(weights),
+        cmocka_unit_test(weights_by_pytorch),
         cmocka_unit_test(sampling),
         cmocka_unit_test(right),
         cmocka_unit_test(sums),
