@@ -242,7 +242,7 @@ static void note(const struct row *const *time, size_t n, struct section *s)
         section_note(
             s,
             "Decode: %s heads over %s, %s wide, cold. Of a read: of its cache. Of a token: of a "
-            "step of an 8B model that reads all else at full rate. flash, cuDNN: in PyTorch.",
+            "step of 8B that reads all else at full rate. flash, cuDNN: in PyTorch.",
             heads, kv_heads, depth);
 }
 
