@@ -483,6 +483,12 @@ size_t bundle_gpus(const struct bundle *bundle)
     return n > 1 ? n : 1;
 }
 
+double bundle_sms(const struct bundle *bundle)
+{
+    char text[32];
+    return strtod(bundle_fact(bundle, "gpu", "n_sm", text, sizeof text, "nan"), NULL);
+}
+
 size_t bundle_n_others(const struct bundle *bundle)
 {
     size_t n = 0;

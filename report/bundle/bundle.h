@@ -77,6 +77,7 @@ char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 
 /* Over how many GPUs it was measured at once, as `run --devices` does: 1, if it does not say. */
 size_t bundle_gpus(const struct bundle *bundle);
+double bundle_sms(const struct bundle *bundle); /* of a GPU; NaN: not known */
 
 /* The hash of its card, "" if it does not say; of several GPUs theirs, in order: "bf9f3af1+96447c21",
  * so many signs of each. */

@@ -1,7 +1,6 @@
 /* The ledger: what decides the time of a 1024^3 product, the number of blocks or something else? */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/claims/block_count.h"
@@ -12,12 +11,6 @@
     "block_count.time{m=1024,n=1024,k=" #k ",type=fp16,*tile=128x64,*tiles=all,*l2=warm,*}"
 
 /* --- rows of the probe ------------------------------------------------------------------------ */
-
-static double sms_of(const struct bundle *bundle)
-{
-    char text[32];
-    return strtod(bundle_fact(bundle, "gpu", "n_sm", text, sizeof text, "0"), NULL);
-}
 
 const char *const cube_kernel_names[CUBE_KERNELS] = {"wgmma", "mma.sync"};
 static const char *const kernels[CUBE_KERNELS] = {
@@ -60,7 +53,7 @@ static enum cube_group group_of(const struct bundle *bundle, const struct row *t
 static bool pick(const struct bundle *bundle, enum cube_kernel kernel, enum cube_group group,
                  bool parts, bool fewest, struct row *best, struct finding *f)
 {
-    const double n_sm = sms_of(bundle);
+    const double n_sm = bundle_sms(bundle);
     const struct row *row;
     const char *id = NULL;
     double least = INFINITY;
@@ -165,7 +158,7 @@ static const struct need empty_needs[] = {
 bool cube_cost(const struct bundle *bundle, struct cube_cost *cost, struct finding *f)
 {
     struct row short_k, long_k, products;
-    const double n_sm = sms_of(bundle);
+    const double n_sm = bundle_sms(bundle);
 
     if (!RULE_TAKE(bundle, whole_needs, f, &cost->whole, &short_k, &long_k, &cost->wave[0],
                    &cost->wave[1]) ||
@@ -267,7 +260,7 @@ static bool take_our_controls(const struct bundle *bundle, enum cube_kernel kern
 {
     struct finding ignored = rule_aside(f);
     struct row fewest, part, all;
-    const double n_sm = sms_of(bundle);
+    const double n_sm = bundle_sms(bundle);
 
     if (!cube_fewest(bundle, kernel, &fewest, f))
         return false;
@@ -293,7 +286,7 @@ static bool take_our_controls(const struct bundle *bundle, enum cube_kernel kern
 
 static void judge_c24b(const struct bundle *bundle, struct finding *f)
 {
-    const double n_sm = sms_of(bundle);
+    const double n_sm = bundle_sms(bundle);
     bool positive = false, negative = false, as_fast = false;
     size_t n = 0, lost = 0, kept = 0;
     struct row few, many;
@@ -342,9 +335,9 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, triton_needs, f, &few, &many, &starved, &half, &most) ||
         !RULE_TAKE(bundle, count_needs, f, &n_few, &n_many))
         return;
-    if (!(n_few.high < sms_of(bundle)) || !(n_many.low >= sms_of(bundle))) {
+    if (!(n_few.high < bundle_sms(bundle)) || !(n_many.low >= bundle_sms(bundle))) {
         rule_not_testable(f, "the tuner picks %.0f blocks and is forced to %.0f, on %.0f SMs",
-                          n_few.centre, n_many.centre, sms_of(bundle));
+                          n_few.centre, n_many.centre, bundle_sms(bundle));
         return;
     }
     const struct row ratio = rule_ratio(f, &many, &few), idle = rule_ratio(f, &starved, &few);

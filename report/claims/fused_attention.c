@@ -2,13 +2,10 @@
 #include <math.h>
 
 #include "report/claims/fused.h"
+#include "report/claims/prefill.h"
 
-#define SHAPE(context, mask, type)                                                                 \
-    "{heads=32,kv_heads=32,depth=128,context=" #context ",mask=" mask ",type=" type ",impl="
-#define TIME(context, mask, type, impl)                                                            \
-    "attention_prefill.time" SHAPE(context, mask, type) impl ",mode=graph,l2=cold,timer=event}"
 #define FOOTPRINT(context, impl)                                                                   \
-    "attention_prefill.footprint" SHAPE(context, "causal", "bf16") impl "}"
+    "attention_prefill.footprint" PREFILL_OF(context, "causal", "bf16") impl "}"
 
 /* --- C43, C55: how much faster? --------------------------------------------------------------- */
 
@@ -23,10 +20,10 @@ struct speeds {
 };
 
 #define SPEEDS(mask)                                                                               \
-    {NEED_ONE, TIME(4096, mask, "fp16", "fused")},                                                 \
-        {NEED_ONE, TIME(4096, mask, "fp16", "unfused")},                                           \
+    {NEED_ONE, PREFILL_TIME(4096, mask, "fp16", "fused")},                                         \
+        {NEED_ONE, PREFILL_TIME(4096, mask, "fp16", "unfused")},                                   \
     {                                                                                              \
-        NEED_ONE, TIME(4096, mask, "fp16", "values")                                               \
+        NEED_ONE, PREFILL_TIME(4096, mask, "fp16", "values")                                       \
     }
 static const struct need speeds_needs[] = {SPEEDS("causal"), SPEEDS("none"), NEEDS_END};
 enum { CAUSAL, UNMASKED, N_MASKS };
@@ -75,10 +72,10 @@ static void conclude(struct finding *f, const struct speeds s[N_MASKS], double l
     rule_conclude(f, verdict, positive, negative);
 }
 
-static const struct need c43_needs[] = {{NEED_ONE, TIME(8192, "causal", "bf16", "fused")},
-                                        {NEED_ONE, TIME(8192, "causal", "bf16", "unfused")},
-                                        {NEED_ONE, TIME(8192, "none", "bf16", "fused")},
-                                        {NEED_ONE, TIME(8192, "none", "bf16", "unfused")},
+static const struct need c43_needs[] = {{NEED_ONE, PREFILL_TIME(8192, "causal", "bf16", "fused")},
+                                        {NEED_ONE, PREFILL_TIME(8192, "causal", "bf16", "unfused")},
+                                        {NEED_ONE, PREFILL_TIME(8192, "none", "bf16", "fused")},
+                                        {NEED_ONE, PREFILL_TIME(8192, "none", "bf16", "unfused")},
                                         NEEDS_END};
 
 static void judge_c43(const struct bundle *bundle, struct finding *f)
@@ -138,8 +135,8 @@ static const struct need c55a_needs[] = {
     {NEED_ONE, FOOTPRINT(4096, "unfused")},
     {NEED_ONE, FOOTPRINT(8192, "unfused")},
     {NEED_ONE, FOOTPRINT(8192, "fused")},
-    {NEED_ONE, "attention_prefill.memory" SHAPE(8192, "causal", "bf16") "unfused,*"},
-    {NEED_ONE, "attention_prefill.memory" SHAPE(4096, "causal", "fp16") "fused,*"},
+    {NEED_ONE, "attention_prefill.memory" PREFILL_OF(8192, "causal", "bf16") "unfused,*"},
+    {NEED_ONE, "attention_prefill.memory" PREFILL_OF(4096, "causal", "fp16") "fused,*"},
     NEEDS_END};
 
 static void judge_c55a(const struct bundle *bundle, struct finding *f)
@@ -178,16 +175,16 @@ static const double C55C_NONE = 0.10, C55C_SOME = 0.50, C55C_SEEN = 0.90;
 
 #define WRITTEN(context, type, impl)                                                               \
     {                                                                                              \
-        NEED_COUNTED, "dram_written of " TIME(context, "causal", type, impl)                       \
+        NEED_COUNTED, "dram_written of " PREFILL_TIME(context, "causal", type, impl)               \
     }
 static const struct need c55c_counted[] = {WRITTEN(4096, "fp16", "fused"),
                                            WRITTEN(4096, "fp16", "unfused"),
                                            WRITTEN(8192, "bf16", "unfused"), NEEDS_END};
 static const struct need c55c_needs[] = {
-    {NEED_ONE, "attention_prefill.memory" SHAPE(4096, "causal", "fp16") "fused,*"},
-    {NEED_ONE, "attention_prefill.memory" SHAPE(4096, "causal", "fp16") "unfused,*"},
-    {NEED_ONE, TIME(4096, "causal", "fp16", "unfused")},
-    {NEED_ONE, TIME(4096, "causal", "fp16", "values")},
+    {NEED_ONE, "attention_prefill.memory" PREFILL_OF(4096, "causal", "fp16") "fused,*"},
+    {NEED_ONE, "attention_prefill.memory" PREFILL_OF(4096, "causal", "fp16") "unfused,*"},
+    {NEED_ONE, PREFILL_TIME(4096, "causal", "fp16", "unfused")},
+    {NEED_ONE, PREFILL_TIME(4096, "causal", "fp16", "values")},
     NEEDS_END};
 
 static void judge_c55c(const struct bundle *bundle, struct finding *f)

@@ -1,16 +1,12 @@
 /* The ledger: attention over a prompt in blocks: what stays on the SM, and how busy it keeps the tensor
  * cores. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "report/claims/fused.h"
+#include "report/claims/prefill.h"
 
-#define SHAPE(context, mask, type)                                                                 \
-    "{heads=32,kv_heads=32,depth=128,context=" #context ",mask=" mask ",type=" type ",impl="
-#define TIME(context, mask, type, impl)                                                            \
-    "attention_prefill.time" SHAPE(context, mask, type) impl ",mode=graph,l2=cold,timer=event}"
 #define RATE(context, mask, type, impl)                                                            \
-    "attention_prefill.rate" SHAPE(context, mask, type) impl ",mode=graph,l2=cold}"
+    "attention_prefill.rate" PREFILL_OF(context, mask, type) impl ",mode=graph,l2=cold}"
 #define COUNTED(figure, time)                                                                      \
     {                                                                                              \
         NEED_COUNTED, figure " of " time                                                           \
@@ -26,13 +22,13 @@ static const double C94_RESULT = 1.1, C94_CONTROL = 1.2, C94_TWICE = 2, C94_SEEN
 #define SCORES(context) (32.0 * 2 * (double)(context) * (double)(context))
 
 static const struct need c94_needs[] = {
-    COUNTED("dram_written", TIME(4096, "causal", "fp16", "fused")),
-    COUNTED("dram_written", TIME(4096, "none", "fp16", "fused")),
-    COUNTED("dram_written", TIME(8192, "causal", "bf16", "fused")),
-    COUNTED("dram_written", TIME(8192, "none", "bf16", "fused")),
-    COUNTED("dram_written", TIME(4096, "causal", "fp16", "unfused")),
-    COUNTED("dram_written", TIME(4096, "causal", "fp16", "values")),
-    COUNTED("dram_read", TIME(4096, "causal", "fp16", "values")),
+    COUNTED("dram_written", PREFILL_TIME(4096, "causal", "fp16", "fused")),
+    COUNTED("dram_written", PREFILL_TIME(4096, "none", "fp16", "fused")),
+    COUNTED("dram_written", PREFILL_TIME(8192, "causal", "bf16", "fused")),
+    COUNTED("dram_written", PREFILL_TIME(8192, "none", "bf16", "fused")),
+    COUNTED("dram_written", PREFILL_TIME(4096, "causal", "fp16", "unfused")),
+    COUNTED("dram_written", PREFILL_TIME(4096, "causal", "fp16", "values")),
+    COUNTED("dram_read", PREFILL_TIME(4096, "causal", "fp16", "values")),
     NEEDS_END};
 enum { PROMPTS = 4 };
 
@@ -92,9 +88,9 @@ static const double C95_HALF = 0.5, C95_AGREE = 0.15, C95_IDLE = 0.01;
 #define PEAK "instructions.throughput{op=wgmma,shape=m64n256k16,type=fp16,acc=fp32,a=shared}"
 
 static const struct need c95_counted[] = {
-    COUNTED("tensor_busy", TIME(8192, "causal", "bf16", "fused")),
-    COUNTED("tensor_busy", TIME(8192, "none", "bf16", "fused")), COUNTED("tensor_busy", NORM),
-    NEEDS_END};
+    COUNTED("tensor_busy", PREFILL_TIME(8192, "causal", "bf16", "fused")),
+    COUNTED("tensor_busy", PREFILL_TIME(8192, "none", "bf16", "fused")),
+    COUNTED("tensor_busy", NORM), NEEDS_END};
 static const struct need c95_needs[] = {{NEED_ONE, RATE(8192, "causal", "bf16", "fused")},
                                         {NEED_ONE, RATE(8192, "none", "bf16", "fused")},
                                         {NEED_ONE, PEAK},
@@ -105,9 +101,7 @@ enum { MASKS = 2 };
 static struct row of_peak(const struct bundle *bundle, const struct row *rate,
                           const struct row *multiply_adds)
 {
-    char text[32];
-    const double n_sm =
-        strtod(bundle_fact(bundle, "gpu", "n_sm", text, sizeof text, "nan"), NULL);
+    const double n_sm = bundle_sms(bundle);
     struct row share = *rate;
 
     share.unit = "ratio";
