@@ -122,12 +122,13 @@ bool probe_is_due(const struct probe_run *r, unsigned flags);
 /* The sample loop of the current case. True until one of these holds, tested in this order:
  *   - 1000 rounds of the loop ("count"),
  *   - 32 ms (PROBE_THRICE: 20; with `run --quick`: 8) since the loop began and at least 5 rounds
- *     ("time"); 80 (PROBE_THRICE: 50) if the clock of a PROBE_POWER_BOUND case moves meanwhile,
+ *     ("time"),
  *   - at 20, 28, 40, 56, 80 ... rounds: the 95 % order-statistic interval of every metric's median is
  *     within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored
  * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to three
- * times, unless the case is PROBE_POWER_BOUND. Under --check the loop body runs once and its sample
+ * times. A PROBE_POWER_BOUND loop instead begins anew once, 50 ms after it began, if the power limit holds
+ * its clock back by then; not with `run --quick`. Under --check the loop body runs once and its sample
  * is dropped. */
 bool probe_more(struct probe_run *r);
 
