@@ -108,7 +108,7 @@ static void put_next(FILE *out, enum table_format format)
 {
     static const char *const lines[][2] = {
         {"report --section small B", "one section: interval, status, id of each number"},
-        {"report --all B", "every row; --gaps B: what is missing, and why; A B: two boards"},
+        {"report --all B", "every row; --gaps B: missing ones; A B: boards"},
         {"claims --id C24 B", "quote, rule, evidence and controls of a claim"},
     };
     if (format == TABLE_MD)
