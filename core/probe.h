@@ -132,6 +132,11 @@ bool probe_is_due(const struct probe_run *r, unsigned flags);
  * is dropped. */
 bool probe_more(struct probe_run *r);
 
+/* How many passes of this case's loop have samples that are dropped: those of warm-up, and what came before
+ * the clock stood still, or the power limit had acted. A program that keeps for other cases what it timed in
+ * the same passes drops as many. */
+size_t probe_dropped_passes(const struct probe_run *r);
+
 /* One raw sample: `value` in the metric's unit (in ns for a rate) for n units of work. */
 void probe_sample(struct probe_run *r, int metric, double n, double value);
 

@@ -41,6 +41,7 @@ enum { LOOP_IDLE, LOOP_WARMING, LOOP_SAMPLING, LOOP_WATCHED, LOOP_DONE };
 struct loop {
     int state;
     int passes;         /* of the loop body since warm-up ended */
+    size_t dropped_passes; /* passes whose samples are dropped */
     int next_look;      /* pass count at the next test of stability */
     int sweeps;         /* of the L2 that the watched passes made, see gpu_sweep_l2() */
     uint64_t began_ns;

@@ -190,6 +190,7 @@ static bool loop_begins(struct probe_run *r)
     if (r->settle && !r->watch && !r->options.check && !(r->flags & PROBE_POWER_BOUND))
         r->settle(r);
     r->loop.state = LOOP_WARMING;
+    r->loop.dropped_passes += (size_t)r->loop.passes;
     r->loop.passes = 0;
     return true;
 }
@@ -241,6 +242,7 @@ static void sample_from_now(struct probe_run *r)
 {
     forget_samples(r);
     r->loop.state = r->watch ? LOOP_WATCHED : LOOP_SAMPLING;
+    r->loop.dropped_passes += (size_t)r->loop.passes;
     r->loop.passes = 0;
     r->loop.next_look = FIRST_LOOK;
     r->loop.began_ns = probe_host_ns();
@@ -322,6 +324,11 @@ bool probe_more(struct probe_run *r)
         return true;
     default: return false;
     }
+}
+
+size_t probe_dropped_passes(const struct probe_run *r)
+{
+    return r->loop.dropped_passes;
 }
 
 void probe_sample(struct probe_run *r, int metric, double n, double value)

@@ -3,10 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    WARM_LAPS = 4, /* of the sample loop's two passes of warm-up, two laps each */
-    LAPS_MAX = 52, /* two more passes than the loop takes to look whether all is stable, and two */
-};
+enum { LAPS_MAX = 512 };
 static const double TURN_NS = 60e3; /* the shorter graph, at least */
 
 struct lap {
@@ -17,6 +14,7 @@ struct turns {
     const char *keys;
     const struct operation *list;
     size_t n, laps, length[TURNS_MAX]; /* operations in the shorter graph */
+    size_t dropped;                    /* passes, as the first case's loop has it */
     struct gpu_graph graph[TURNS_MAX][2];
     struct lap *lap[TURNS_MAX];
     unsigned flags;
@@ -95,9 +93,13 @@ static void turn_close(struct probe_run *r, struct turns *t, size_t i)
     o->describe(r, o->self);
 }
 
-/* `first`: the one whose case is open. Counters would add up all turns: they see that one alone. */
+/* `first`: the one whose case is open; what its loop drops is dropped of all. Counters would add up all
+ * turns: they see that one alone. */
 static void take_turns(struct probe_run *r, struct turns *t, size_t first)
 {
+    if (probe_dropped_passes(r) != t->dropped)
+        t->laps = 0;
+    t->dropped = probe_dropped_passes(r);
     for (size_t side = 0; !probe_is_check_run(r) && side < 2; side++, t->laps++)
         for (size_t i = 0; i < t->n; i++) {
             const size_t n = t->length[i] << side;
@@ -109,11 +111,6 @@ static void take_turns(struct probe_run *r, struct turns *t, size_t first)
             if (t->laps < LAPS_MAX)
                 t->lap[i][t->laps] = lap;
         }
-}
-
-static bool is_enough(struct probe_run *r, const struct turns *t)
-{
-    return t->laps >= LAPS_MAX && !isnan(probe_median(r, OPERATION_TIME));
 }
 
 /* Under counters: one after another. */
@@ -131,14 +128,14 @@ static void count_each(struct probe_run *r, struct turns *t, size_t first)
 /* One loop for all; the others' cases get their samples behind it. */
 static void time_all(struct probe_run *r, struct turns *t, size_t first)
 {
-    while (!is_enough(r, t) && probe_more(r))
+    while (probe_more(r))
         take_turns(r, t, first);
 
     turn_close(r, t, first);
     for (size_t i = first + 1; i < t->n; i++) {
         if (!turn_case(r, t, i))
             continue;
-        for (size_t k = WARM_LAPS; k < t->laps && k < LAPS_MAX; k++) {
+        for (size_t k = 0; k < t->laps && k < LAPS_MAX; k++) {
             probe_sample(r, OPERATION_TIME, t->lap[i][k].n, t->lap[i][k].ns);
             probe_clock(r, t->lap[i][k].mhz);
         }

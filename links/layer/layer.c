@@ -1009,9 +1009,12 @@ static void give_lap(struct bench *b, enum kind kind, const struct lap *lap)
     }
 }
 
+/* Of the layers those passes that their loop kept. */
 static void give_laps(struct bench *b, enum kind kind, enum way way)
 {
-    for (size_t k = WARM_LAPS; k < b->laps[kind]; k++)
+    const size_t warm = kind == LAYERS ? probe_is_check_run(b->r) : WARM_LAPS;
+
+    for (size_t k = warm; k < b->laps[kind]; k++)
         give_lap(b, kind, &b->lap[kind][way][k]);
 }
 
@@ -1112,7 +1115,10 @@ static void measure_ways(struct bench *b)
     verify(b, first);
 
     time_steps(b, due);
-    while (b->laps[LAYERS] < LAPS_MAX && probe_more(b->r)) {
+    for (size_t dropped = 0; b->laps[LAYERS] < LAPS_MAX && probe_more(b->r);) {
+        if (probe_dropped_passes(b->r) != dropped)
+            b->laps[LAYERS] = 0;
+        dropped = probe_dropped_passes(b->r);
         take_turns(b, LAYERS, due);
         give_lap(b, LAYERS, &b->lap[LAYERS][first][b->laps[LAYERS] - 1]);
     }

@@ -465,6 +465,22 @@ def power(stand_in):
     check("a step's power: not of every packaging", "power" not in step("fused")[0])
 
 
+def limit(stand_in):
+    """The clock falls in the first case of several that are timed in turn: what its loop drops is dropped of all."""
+    path = stand_in.link("fused/epilogue")
+    keys = "m=16,n=4096,k=4096,op=bias_gelu,type=bf16"
+    for falls, most in ((0, 1980), (200, 1500)):
+        _, said, cases = measured(stand_in, path, f"--case={keys},*", STAND_IN_FALLS=str(falls))
+        clocks = {name: one["sm_clock"] for name, one in cases.items() if "sm_clock" in one}
+        fell = [loop["max_mhz"] for one in cases.values() for loop in one.get("dropped_loops", [])]
+        check(f"in turn, a clock that falls at {falls}: it does so in the first of three and more",
+              len(clocks) >= 3 and fell == [1980] * (falls > 0), f"{said} {list(cases)} {fell}")
+        check(f"in turn, a clock that falls at {falls}: all have one clock",
+              all(abs(clock[end] - most) < 10 for clock in clocks.values() for end in ("min_mhz", "max_mhz")), clocks)
+        n = {side["n"] for one in cases.values() for m in one["metrics"] if m["name"] == "time" for side in m["sides"]}
+        check(f"in turn, a clock that falls at {falls}: as many samples", len(n) == 1 and min(n) >= 5, n)
+
+
 def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
@@ -600,7 +616,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, layer, whole, energy, settings, mps, processes, throttling, nvml, blas,
+        for part in (several, ranks, losses, often, limit, layer, whole, energy, settings, mps, processes, throttling, nvml, blas,
                      power, counters):
             part(stand_in)
     finally:

@@ -242,10 +242,12 @@ static void the_power_limit_is_waited_for(void **state)
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 6), 10 + 7);
     assert_string_equal(text(last_case(), "stopped"), "time");
     assert_settled(7, 1980);
+    assert_int_equal(probe_dropped_passes(r), 2 + 10);
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 5), 10 + 5);
     assert_settled(5, 1980);
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 100), 7); /* the clock does not fall */
     assert_null(json_object_get(last_case(), "dropped_loops"));
+    assert_int_equal(probe_dropped_passes(r), 2);
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND | PROBE_THRICE, 100), 5);
     r->options.quick = true;
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 3), 5);
@@ -795,6 +797,7 @@ static void clock_moves_at_first(void **state)
         assert_null(json_object_get(one, "discarded"));
         const json_t *dropped = json_object_get(one, "dropped_loops");
         assert_int_equal(json_array_size(dropped), attempts);
+        assert_int_equal(probe_dropped_passes(r), attempts * PASSES + 2);
         assert_same(number(json_array_get(dropped, 0), "min_mhz"), 1980 * 0.98);
         assert_same(number(json_array_get(dropped, 0), "max_mhz"), 1980);
         assert_same(number(metric_of(one, "time"), "median"), 90);
