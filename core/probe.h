@@ -106,7 +106,7 @@ extern const struct probe probe; /* each executable defines exactly one */
 enum {
     PROBE_TWICE = 1,       /* first and last round, which must agree; not with `run --quick`: maps,
                             * censuses, capacities, searches, campaigns */
-    PROBE_POWER_BOUND = 2, /* large products, long streams: kept, marked, if the clock moves */
+    PROBE_POWER_BOUND = 2, /* large products, long streams: kept, marked, where the clock moves */
     PROBE_DEEP = 4,        /* only with --deep; never part of `gpufloor run` */
     PROBE_THRICE = 8,      /* first, middle and last round: points of a curve, sweeps beside others */
     PROBE_SLOW = 16,       /* not with `run --quick`: what takes long to prepare */
@@ -127,9 +127,9 @@ bool probe_is_due(const struct probe_run *r, unsigned flags);
  *     within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored
  * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to three
- * times. A PROBE_POWER_BOUND loop instead begins anew once, 50 ms after it began, if the power limit holds
- * its clock back by then; not with `run --quick`. Under --check the loop body runs once and its sample
- * is dropped. */
+ * times. A PROBE_POWER_BOUND loop whose clock is held back when it would end (see METHOD.md) begins anew
+ * once, 50 ms or 1000 rounds after it began; not with `run --quick`. Under --check the loop body runs once
+ * and its sample is dropped. */
 bool probe_more(struct probe_run *r);
 
 /* How many passes of this case's loop have samples that are dropped: those of warm-up, and what came before

@@ -16,7 +16,8 @@ import time
 OK, FAILED, USAGE, SKIPPED = 0, 1, 2, 77
 
 WARM_PASSES, PASSES_MIN, PASSES_MAX, FIRST_LOOK = 2, 5, 1000, 20
-CASE_S, STABLE, CONFIDENCE, BEST_OF_FIRST = 0.080, 0.002, 0.95, 20
+CASE_S, SETTLE_S, STABLE, CONFIDENCE, BEST_OF_FIRST = 0.032, 0.050, 0.002, 0.95, 20
+HELD_BACK, FALLS = 0.85, 0.03  # of the clock of small work; of the loop's own
 FIGURE_DIGITS, SPREAD_DIGITS, CLOCK_DIGITS = 7, 3, 6
 
 
@@ -240,6 +241,7 @@ class Run:
         self.status, self.why = OK, ""
         self.raw = None
         self.keys, self.n_cases, self.clock_mhz = None, 0, []
+        self.steady_mhz = 0  # the SM clock of small work
         self.once = "check" if options.check else "prepared" if options.prepare else None
 
     # cases and the sample loop
@@ -252,13 +254,15 @@ class Run:
                 self.options.only and not fnmatch.fnmatchcase(keys, self.options.only)):
             return False
         self.keys, self.state, self.stopped = keys, "idle", None
+        self.is_settled, self.dropped = False, []
         self.series, self.direct, self.missed, self.facts = {}, {}, {}, {}
         self.clock_mhz = []
         self.n_cases += 1
         return True
 
     def more(self):
-        """True until the loop has 1000 passes, or 80 ms and 5, or is stable at 20, 40, 80 ..."""
+        """True until the loop has 1000 passes, or 32 ms and 5, or is stable at 20, 28, 40 ... It waits
+        for the power limit as a C loop does (docs/METHOD.md#samples)."""
         if self.state == "idle":
             self.state, self.passes = "warming", 0
             return True
@@ -266,9 +270,8 @@ class Run:
         if self.state == "warming":
             if self.passes < WARM_PASSES and not self.once:
                 return True
-            self.series, self.clock_mhz = {}, []
-            self.state, self.passes, self.next_look = "sampling", 0, FIRST_LOOK
-            self.began = time.monotonic()
+            self.state = "sampling"
+            self.sample_from_now()
             self.stopped = self.once
             return not self.once
         if self.passes >= PASSES_MAX:
@@ -279,7 +282,33 @@ class Run:
             look = self.next_look  # 20, 28, 40, 56, 80 ...
             self.next_look = look // 7 * 10 if look % 7 == 0 else look // 5 * 7
             self.stopped = "stable" if self.all_stable() else None
+        if self.stopped and self.waits_for_limit():
+            self.stopped = None
         return self.stopped is None
+
+    def sample_from_now(self):
+        self.series, self.clock_mhz = {}, []
+        self.passes, self.next_look, self.began = 0, FIRST_LOOK, time.monotonic()
+
+    def is_at_limit(self):
+        """Is the last quarter of the clock's readings low, or lower than the first?"""
+        mhz, quarter = without_glitches(self.clock_mhz), len(self.clock_mhz) // 4
+        if quarter == 0:
+            return False
+        first, last = (median(sorted(part)) for part in (mhz[:quarter], mhz[-quarter:]))
+        return last < HELD_BACK * self.steady_mhz or last < (1 - FALLS) * first
+
+    def waits_for_limit(self):
+        """What was sampled before the limit acted is dropped."""
+        if self.is_settled or not self.is_at_limit():
+            return False
+        if time.monotonic() - self.began >= SETTLE_S or self.passes >= PASSES_MAX:
+            mhz = without_glitches(self.clock_mhz)
+            self.dropped.append({"min_mhz": rounded(min(mhz), CLOCK_DIGITS),
+                                 "max_mhz": rounded(max(mhz), CLOCK_DIGITS)})
+            self.is_settled = True
+            self.sample_from_now()
+        return True
 
     def all_stable(self):
         for metric, samples in self.series.items():
@@ -310,6 +339,7 @@ class Run:
 
     def clock(self, mhz):
         self.clock_mhz.append(mhz)
+        self.steady_mhz = max(self.steady_mhz, mhz)
 
     def value(self, metric, value):
         if math.isfinite(value):
@@ -339,6 +369,8 @@ class Run:
             one = {"case": self.keys, "metrics": metrics, "power_bound": True}
             if self.stopped:
                 one["stopped"] = self.stopped
+            if self.dropped:
+                one["dropped_loops"] = self.dropped
             if self.clock_mhz:
                 c = summarise(without_glitches(self.clock_mhz))
                 one["sm_clock"] = {"n": c["n"], "median_mhz": figure(c["median"]),

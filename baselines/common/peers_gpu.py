@@ -53,6 +53,7 @@ class Gpu:
         facts = torch.cuda.get_device_properties(device)
         self.cc = 10 * facts.major + facts.minor
         self.n_sm, self.l2_bytes = facts.multi_processor_count, facts.L2_cache_size
+        run.steady_mhz = getattr(facts, "clock_rate", 0) / 1e3  # else the greatest that is seen
         if self.cc < run.probe["min_cc"]:
             raise core.Leave(core.SKIPPED, "needs compute capability 8.0, this GPU has "
                              f"{facts.major}.{facts.minor}")

@@ -108,8 +108,8 @@ static void put_next(FILE *out, enum table_format format)
 {
     static const char *const lines[][2] = {
         {"report --section small B", "one section: interval, status, id of each number"},
-        {"report --all B", "every row; --gaps B: missing ones; A B: boards"},
-        {"claims --id C24 B", "quote, rule, evidence and controls of a claim"},
+        {"report --all B; --gaps B", "every row; what is missing, and why"},
+        {"report A B; claims B", "boards side by side; claims, --id C24: in full"},
     };
     if (format == TABLE_MD)
         fputs("\n## Next\n\n", out);

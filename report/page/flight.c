@@ -190,7 +190,7 @@ void section_flight(const struct summary *summary, struct section *section)
                        ? section_text(section, "%d x %d", ways[i].warps, ways[i].loads)
                        : section_text(section, "%d warp%s, %s", ways[i].warps,
                                       ways[i].warps == 1 ? "" : "s", path_name(ways[i].path)));
-        if (shown < LINES_MOST && is_shown(ways, i, best, &above, fewest)) {
+        if ((shown < LINES_MOST || &ways[i] == fewest) && is_shown(ways, i, best, &above, fewest)) {
             put(section, grid, summary, &ways[i], best);
             above.rate = fmax(above.rate, ways[i].row->centre);
             if (ways[i].row->centre >= ENOUGH * best && ways[i].warps < above.warps)

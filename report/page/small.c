@@ -363,7 +363,8 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
 
     if (cost->fixed.centre > 0)
         section_go_on(section,
-                     "A line over k leaves %.2f of the %.2f us of 128x64 at k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer than as many.",
+                     "A line over k leaves %.2f of the %.2f us of 128x64 at k = 0: the fixed cost. One "
+                     "tile more than SMs takes %.0f %% longer than as many.",
                      cost->fixed.centre / 1e3, cost->whole.centre / 1e3, 100 * wave);
 }
 

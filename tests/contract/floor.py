@@ -108,6 +108,12 @@ def without(bundle, start):
     return bundle
 
 
+def without_later(bundle):
+    for start in ("edges.exchange{", *LATER):
+        bundle = without(bundle, start)
+    return bundle
+
+
 def bundle_of(path):
     """That a file of predictions rests on."""
     name = os.path.basename(path)[:-len(".tsv")]
@@ -148,14 +154,16 @@ def within(predicted, rows, judged):
 
 def check_documented():
     """What docs/FLOOR.md says of the H200's newest layers: how many were predicted on a day before, how many the
-    committed predictions that do not know the later rows hold, and how many the rows explain now."""
+    predictions without the later rows hold, and how many the rows explain now."""
     rows = centres(H200)
     newest = max(path for path in glob.glob(os.path.join(H200, "floor", "*.tsv")) if "\tnear\t" not in read_text(path))
     frozen = {(row["model"], row["context"], row["packaging"]): {name: float(row[name] if row[name] != "-" else "nan")
                                                                  for name in ("layer_ns", "step_ns")}
               for row in rows_of(read_text(newest))}
     n, hold = within(cells(H200), rows, frozen)
-    before = within(frozen, rows, frozen)[1]
+    with tempfile.TemporaryDirectory() as work:
+        older = cells(write(os.path.join(work, "older.json"), without_later(of_programs(read_as_one(H200), PROGRAMS))))
+    before = within(older, rows, frozen)[1]
     section = next(s for s in json.loads(told("report", "--format=json", H200))["sections"] if s["name"] == "layer")
     said = re.search(r"Of (\d+) layers and steps (\d+) \((\d+) %\)", " ".join(section["notes"]))
     text = " ".join(read_text(os.path.join(ROOT, "docs", "FLOOR.md")).split())
@@ -203,9 +211,7 @@ def check_order(path, board):
 
 def check_doctored(path, work):
     """A bundle without the later rows: what each other row is needed for, and that nothing else moves."""
-    older = read(path)
-    for start in ("edges.exchange{", *LATER):
-        older = without(older, start)
+    older = without_later(read(path))
     path, bundle = write(os.path.join(work, "older.json"), older), of_programs(older, PROGRAMS)
 
     def doctored(changed):

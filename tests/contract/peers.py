@@ -13,6 +13,8 @@ import re
 from subprocess import PIPE
 import sys
 import tempfile
+import time
+import types
 
 from common import BUILD, Ended, ROOT, check, check_follows, finish, script, spread, write_text
 
@@ -186,6 +188,30 @@ def check_loop(core):
         check(kept == (n - 2 if not words else 0), f"{stopped}: warm-up is thrown away", str(kept))
 
 
+def check_limit(core):
+    """Passes of 5 ms whose clock falls, as at the power limit: what comes before 50 ms is dropped."""
+    metric = core.Metric("t", "ns", "lower", "each", "event", "", "")
+    probe = {"name": "p", "method": 1, "what": "", "metrics": (metric,), "needs": "gpu"}
+    for falls, passes, dropped in ((6, 10 + 7, [1980]), (100, 7, []), (0, 10 + 7, [1500])):
+        core.time = time
+        run, now = core.Run(probe, core.options_of(probe, [])), [0.0]
+        core.CASE_S, core.time = 0.032, types.SimpleNamespace(monotonic=lambda: now[0])
+        run.steady_mhz, n = 1980, 0
+        run.case("a=1")
+        while run.more():
+            run.sample(metric, 1, 100 if n % 2 else 200)
+            run.clock(1980 if n < falls else 1500)
+            now[0] += 0.00501
+            n += 1
+        run.close_case()
+        one = run.cases[0]
+        check(n - 2 == passes and one["stopped"] == "time" and one["metrics"][0]["n"] == 7,
+              f"a clock that falls at {falls}: how many passes, and how many are kept", f"{n} {one}")
+        check([loop["max_mhz"] for loop in one.get("dropped_loops", [])] == dropped,
+              f"a clock that falls at {falls}: what is dropped is said", str(one))
+    core.time = time
+
+
 def main():
     with tempfile.TemporaryDirectory() as root:
         for i, (what, modules) in enumerate(STANDS_IN.items()):
@@ -201,6 +227,7 @@ def main():
     core = load(os.path.join(ROOT, "baselines/common/peers_core.py"))
     check_known_answers(core)
     check_loop(core)
+    check_limit(core)
     forms = set()
     for name in ("null", "host_memory"):
         forms |= check_probe_in_c(core, os.path.join(BUILD, "bin/probes", name))

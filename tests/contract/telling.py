@@ -206,6 +206,12 @@ class Rows:
         if name.startswith("layer.step_time{") and unit == "count":
             yield 1e9 / row
 
+    def slower_by_nccl(self):
+        """The time of a layer in a graph with NCCL over that in one kernel."""
+        layer = {impl: self.first("layer.time{model=8b,context=1024", f"impl={impl},")
+                 for impl in ("push", "near", "graph_nccl")}
+        return layer["graph_nccl"] / min(layer["push"], layer["near"])
+
     def said_between(self):
         """Numbers that sentences and texts between GPUs form; none where there are none."""
         for name in [k for k in self.centre if k.startswith(("peer_memory.transfer_time{", "all_reduce.time{"))]:
@@ -214,10 +220,8 @@ class Rows:
                 fixed, rate, _ = self.model(name)
                 yield from (fixed * rate * 1e-9 / 2**10, fixed * rate * 1e-9 / 2**20)
             yield from (size / 2**10, size / 2**20)
-        layer = {impl: self.first("layer.time{model=8b,context=1024", f"impl={impl},")
-                 for impl in ("push", "near", "graph_nccl")}
-        if math.isfinite(layer["near"]):
-            yield from (layer["graph_nccl"] / min(layer["push"], layer["near"]), 90, 64)
+        if math.isfinite(self.slower_by_nccl()):
+            yield from (self.slower_by_nccl(), 90, 64)
         yield sum(k.startswith(("all_reduce.differ{", "layer.differ{")) for k in self.centre)
 
     def sentences(self):
@@ -414,6 +418,9 @@ def look_between(board, path, bundle):
         if cell["value"]:
             kinds.setdefault((re.sub("{.*", "", cell["id"]), cell["unit"]), i)
     check(len(kinds) >= 12, f"{board}: kinds of numbers between GPUs: {len(kinds)}")
+    ratio = rows.slower_by_nccl()
+    times = re.search(r"takes (\d\.\d\d)\s+times that", text)
+    check(times and abs(float(times[1]) - ratio) <= 0.00501, f"{board}: how much longer a layer takes by NCCL", ratio)
     for (metric, unit), i in kinds.items():
         planted = copy.deepcopy(told)
         list(numbers_in(planted["sections"][links]))[i]["value"] *= 1.01

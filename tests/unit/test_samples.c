@@ -276,7 +276,7 @@ static void stable_waits_for_the_limit(void **state)
     assert_true(probe_begin_case(r, PROBE_POWER_BOUND, PROBE_NO_KEYS));
     for (; probe_more(r); pass++) {
         probe_sample(r, TIME, 1, pass < 24 ? 100 : 120);
-        probe_clock(r, pass < 20 ? 1980 : 1500);
+        probe_clock(r, pass < 12 ? 1980 : 1500);
         now_ns += 1000000;
     }
     samples_close_case(r);
