@@ -641,7 +641,7 @@ static void idle_by_counters(void **unused)
         const struct number *idle = number_at(&s.grid[0], 0, 3);
         assert_true(number_there(idle) == !isnan(table[i].idle));
         assert_true(isnan(table[i].idle) || idle->value == table[i].idle);
-        assert_true(says(&s, "by hardware counters") == !isnan(table[i].idle));
+        assert_true(says(&s, "by counters") == !isnan(table[i].idle));
         rows_free(&bundle.counted);
         end(&bundle, &s);
     }
