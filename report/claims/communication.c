@@ -136,10 +136,10 @@ static const struct claim claims[] = {
          "data exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
      .clause = "Nvidia GPUs rely on global DRAM for all inter-SM communication",
      .since = "2026-11-22",
-     .plain = {.yes = "From SM to SM data flow at {rate} of the DRAM's rate, a flag in {latency} "
-                      "of its time.",
-               .no = "From SM to SM data flow at {rate} times the DRAM's rate, a flag in "
-                     "{latency:%} of its time.",
+     .plain = {.yes = "From SM to SM data flow at {rate} of DRAM's rate; a bare flag takes "
+                      "{latency} of a load.",
+               .no = "From SM to SM data flow at {rate} times DRAM's rate; a bare flag "
+                     "takes {latency:%} of a load.",
                .partly = "Between: from SM to SM data flow at {rate:range} of the DRAM's rate "
                          "(limit 1), a flag in {latency:range} of its time (limit {C06_LATENCY})."},
      .surprise = 7,

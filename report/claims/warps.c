@@ -289,8 +289,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes = "More blocks leave the busiest SM {warps_many} warps, not {warps_few}; that "
                       "explains {share:%} of the loss.",
-               .no = "Fewer warps are not why: by more blocks the busiest SM has {warps_many}, by fewer "
-                     "{warps_few}.",
+               .no = "Fewer warps are not why: of more blocks the busiest SM has {warps_many} warps, of "
+                     "fewer {warps_few}.",
                .partly = "Between: fewer warps ({warps_many}, not {warps_few}) explain "
                          "{share:range} of the loss against a limit of {C25_EXPLAINS}."},
      .surprise = 8,

@@ -77,9 +77,9 @@ static void put_memory(struct section *s, const struct summary *summary)
         section_text(s, "%s%s%s",
                      BESIDE(isfinite(pins), "%.0f %% of its pins", 100 * pins),
                      isfinite(pins) && isfinite(warp) ? "; " : "",
-                     BESIDE(isfinite(warp), "one warp on each SM reaches %.0f %% of it, by copies",
+                     BESIDE(isfinite(warp), "one warp on each SM reaches %.0f %% of this rate, by copies",
                             100 * warp)));
-    put(s, summary, "in flight on each SM, at least", &flight, "rate x latency of an idle memory / SMs");
+    put(s, summary, "bytes in flight on each SM that this rate needs, at least", &flight, "rate x latency of an idle memory / SMs");
 }
 
 static void put_steps(struct section *s, const struct summary *summary)

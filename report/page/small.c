@@ -306,11 +306,11 @@ static void say_idle(struct section *section, const struct cube_cost *cost, cons
         return;
     if (gap > 0)
         section_go_on(section,
-                     "By their share the %.0f idle SMs cost %.2f us of %.2f.", cost->idle_sms,
+                     "The %.0f idle SMs cost their share of what grows with k: %.2f us of %.2f.", cost->idle_sms,
                      cost->idle_ns / 1e3, cost->whole.centre / 1e3);
     else
         section_go_on(section,
-                     "By their share the %.0f idle SMs cost %.2f us, %s of the difference of %.2f us.",
+                     "The %.0f idle SMs cost their share of what grows with k: %.2f us, %s of the difference of %.2f us.",
                      cost->idle_sms, cost->idle_ns / 1e3,
                      cost->idle_ns >= -gap / 2 ? "half or more" : "less than half", -gap / 1e3);
 }
@@ -343,9 +343,9 @@ static void say_why(struct section *section, const struct bundle *bundle, const 
                      100 * (bytes - 1), 100 * waits[1], 100 * waits[0]);
     if (warps[0] > 0 && warps[1] > 0)
         section_go_on(section,
-                     warps[1] >= warps[0] ? "Warps do not lack: %.0f on the busiest SM, against %.0f."
+                     warps[1] >= warps[0] ? "They do not lack warps: %.0f on the busiest SM, not %.0f."
                                           : "They have fewer warps: %.0f on the busiest SM, "
-                                            "against %.0f.",
+                                            "not %.0f.",
                      warps[1], warps[0]);
 }
 
