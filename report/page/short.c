@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/document.h"
 #include "report/bundle/derive.h"
 #include "report/claims/claims.h"
 #include "report/page/links.h"
@@ -203,11 +204,15 @@ void section_short(const struct summary *summary, struct section *s)
     static const struct column columns[] = {
         {NULL, "", NULL, 'l'}, {NULL, "", NULL, 'r'}, {NULL, "", NULL, 'l'}};
 
+    const json_t *head = summary->bundle->head;
     char name[128];
 
     s->name = "short";
-    s->title = section_text(s, "%s", bundle_fact(summary->bundle, "gpu", "name", name, sizeof name,
-                                                 summary->bundle->name));
+    s->title = section_text(
+        s, "%s, %.10s, gpufloor %.7s",
+        bundle_fact(summary->bundle, "gpu", "name", name, sizeof name, summary->bundle->name),
+        document_get_text(head, "started", "undated"),
+        document_get_text(json_object_get(head, "suite"), "commit", "unknown"));
     section_grid(s, columns, 3);
     if (bundle_gpus(summary->bundle) > 1) {
         links_short(summary, s);
