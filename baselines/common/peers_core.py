@@ -300,7 +300,7 @@ class Run:
 
     def waits_for_limit(self):
         """What was sampled before the limit acted is dropped."""
-        if self.is_settled or not self.is_at_limit():
+        if self.is_settled or self.options.quick or not self.is_at_limit():
             return False
         if time.monotonic() - self.began >= SETTLE_S or self.passes >= PASSES_MAX:
             mhz = without_glitches(self.clock_mhz)

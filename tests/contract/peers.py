@@ -192,9 +192,10 @@ def check_limit(core):
     """Passes of 5 ms whose clock falls, as at the power limit: what comes before 50 ms is dropped."""
     metric = core.Metric("t", "ns", "lower", "each", "event", "", "")
     probe = {"name": "p", "method": 1, "what": "", "metrics": (metric,), "needs": "gpu"}
-    for falls, passes, dropped in ((6, 10 + 7, [1980]), (100, 7, []), (0, 10 + 7, [1500])):
+    for falls, words, passes, dropped in ((6, [], 10 + 7, [1980]), (100, [], 7, []), (0, [], 10 + 7, [1500]),
+                                          (3, ["--quick"], 7, [])):
         core.time = time
-        run, now = core.Run(probe, core.options_of(probe, [])), [0.0]
+        run, now = core.Run(probe, core.options_of(probe, words)), [0.0]
         core.CASE_S, core.time = 0.032, types.SimpleNamespace(monotonic=lambda: now[0])
         run.steady_mhz, n = 1980, 0
         run.case("a=1")
