@@ -29,6 +29,7 @@ FROZEN = {
     "nvidia-h100-80gb-hbm3/floor/2026-11-24-from-2026-11-22-80d6623-1.tsv": "d58e29924719130b",
     "nvidia-h200/floor/2026-11-24-from-2026-11-23-31e0705-1.tsv": "428111ff94992b4f",
     "nvidia-h200/floor/2026-11-27-from-2026-11-27-4a747a3-1.tsv": "038a147aa1f534a1",
+    "nvidia-h100-80gb-hbm3/floor/2026-11-28-from-2026-11-28-c7f28fd-1.tsv": "9b02033a41f64ce4",
 }
 # A row, and the packagings whose prediction rests on it.
 NODES, ONE = {"stream", "graph", "cublas", "fused", "dependent"}, {"barrier", "ring", "values", "near"}
