@@ -64,7 +64,7 @@ static void conclude(struct finding *f, const struct speeds s[N_MASKS], double l
         rule_say_control(f, true, sees, i ? "without a mask" : "the chain over one of its products",
                          &s[i].positive);
         rule_say_control(f, false, fails,
-                         i ? "without a mask" : "that product alone over the fused kernel",
+                         i ? "without a mask" : "one product takes that much longer, too, at",
                          &s[i].negative);
         positive &= sees;
         negative &= fails;

@@ -170,8 +170,7 @@ static void say_decides(struct finding *f, const char *id, const char *again)
 {
     const int length = (int)strcspn(id, ".");
     if (row_is_of_baseline(id))
-        snprintf(f->decides, sizeof f->decides, "run with `--with baselines/%.*s.py`%s", length, id,
-                 again);
+        snprintf(f->decides, sizeof f->decides, "run with `--peers`%s", again);
     else if (strcspn(id, "*?[") > (size_t)length)
         snprintf(f->decides, sizeof f->decides, "run `%.*s`%s", length, id, again);
 }
@@ -549,6 +548,19 @@ static const char *failed_control(const struct finding *f)
     return "one of several";
 }
 
+/* In a list of controls the value follows, "..., at: 1.04"; a sentence ends before it. */
+static void say_failed_control(struct finding *f)
+{
+    static const char value_follows[] = ", at";
+    const char *what = failed_control(f);
+    size_t length = strlen(what);
+
+    if (length > strlen(value_follows) &&
+        !strcmp(what + length - strlen(value_follows), value_follows))
+        length -= strlen(value_follows);
+    rule_say_why(f, WHY_CONTROL, "%.*s", (int)length, what);
+}
+
 void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive, bool negative)
 {
     f->verdict = verdict;
@@ -561,7 +573,7 @@ void rule_conclude(struct finding *f, enum claim_verdict verdict, bool positive,
         rule_say_why(f, WHY_UNSTEADY, "what is judged has no interval");
         rule_not_testable(f, "what is judged has no interval");
     } else if (!positive || !negative) {
-        rule_say_why(f, WHY_CONTROL, "%s", failed_control(f));
+        say_failed_control(f);
         rule_not_testable(f, "%s control did not come out as it must",
                           positive ? "the negative" : "the positive");
     } else {

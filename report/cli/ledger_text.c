@@ -116,6 +116,26 @@ static size_t name_others(const struct tellings *t, size_t first, char *text, si
     return used ? used + (size_t)snprintf(text + used, size - used, ".") : 0;
 }
 
+/* Has a clause of the entry before this one the same to say? */
+static bool is_said_by_clause(const struct telling *first, size_t clause)
+{
+    for (size_t i = 1; i < clause; i++)
+        if (lack_alike(&first[i], &first[clause]))
+            return true;
+    return false;
+}
+
+/* "b", or "b, c" where the clauses behind it say the same. */
+static size_t put_letters(char *text, size_t size, const struct telling *first, size_t clause, size_t n)
+{
+    size_t used = (size_t)snprintf(text, size, "%s", letter_of(first[clause].claim));
+
+    for (size_t i = clause + 1; i < n; i++)
+        if (lack_alike(&first[clause], &first[i]))
+            used += (size_t)snprintf(text + used, size - used, ", %s", letter_of(first[i].claim));
+    return used;
+}
+
 /* The first claim's sentence; those with another word behind it, and of those with its word the
  * letters: " b no: ..." and " (c too)". What is open stands below. */
 static void print_entry(FILE *out, const struct tellings *t, size_t place)
@@ -133,10 +153,12 @@ static void print_entry(FILE *out, const struct tellings *t, size_t place)
     if (same)
         used += (size_t)snprintf(text + used, sizeof text - used, " too)");
     for (size_t i = 1; i < n; i++)
-        if (first[i].finding.verdict != verdict && !is_open(&first[i]))
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s %s: %s",
-                                     letter_of(first[i].claim),
+        if (first[i].finding.verdict != verdict && !is_open(&first[i]) && !is_said_by_clause(first, i)) {
+            used += (size_t)snprintf(text + used, sizeof text - used, " ");
+            used += put_letters(text + used, sizeof text - used, first, i, n);
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s: %s",
                                      telling_word(first[i].finding.verdict), first[i].sentence);
+        }
     name_others(t, place, text + used, sizeof text - used);
     print_words(out, first->claim->id, verdict, text);
 }

@@ -267,10 +267,10 @@ static bool loses(const struct fusion *f)
     return f->gain->centre < 1 - NOTHING;
 }
 
-/* "idle SMs, spills or shared memory held": why those that lose do; "" if none does. */
+/* "idle SMs, spills or held shared memory": why those that lose do; "" if none does. */
 static const char *reasons(const struct fusion *const *sorted, size_t n, struct section *s)
 {
-    static const char *const words[] = {"idle SMs", "spills", "shared memory held"};
+    static const char *const words[] = {"idle SMs", "spills", "held shared memory"};
     bool is_there[3] = {false};
     const char *said = "";
     int left = 0;
@@ -310,7 +310,7 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
         s->finding =
             section_text(s, "Fusing gains up to %s times and loses in no case shown.", best);
     else if (*why)
-        s->finding = section_text(s, "Fusing gains up to %s times; it loses by %s.", best, why);
+        s->finding = section_text(s, "Fusing gains up to %s times; it loses through %s.", best, why);
     else
         s->finding = section_text(s,
                                   "Fusing gains up to %s times and loses in %zu of %zu "

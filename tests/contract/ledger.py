@@ -29,8 +29,12 @@ def claims(*words):
 def unrounded(plain):
     """Numbers of a sentence with more digits than three, but for the ends of a range that only more digits tell
     apart, and for a percentage near 100, where a place behind the point tells."""
+    def three(text, off):  # what stands there is rounded, so that a third digit may be either of two
+        return float(f"{float(text) * (1 + off):.3g}")
+
     said = re.sub(r"(-?\d+\.\d{3,4})(?: \w+)? to (-?\d+\.\d{3,4})",
-                  lambda m: " " if float(f"{float(m[1]):.3g}") == float(f"{float(m[2]):.3g}") else m[0], plain)
+                  lambda m: " " if {three(m[1], o) for o in (-1e-5, 1e-5)} & {three(m[2], o) for o in (-1e-5, 1e-5)}
+                  else m[0], plain)
     said = re.sub(r"-?(?:99|100)\.\d %", " ", said)
     return [n for n in re.findall(r"\d+\.\d+", said) if len(n.replace(".", "").lstrip("0")) > 3]
 

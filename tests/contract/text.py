@@ -196,7 +196,7 @@ def page_of(text):
 def is_html(text, of_clean):
     page, known = page_of(text), page_of(of_clean)
     optional = {"svg title", "b", "a", "a href", "h3", "details", "summary", "code", "caption", "text",
-                "ul", "li", "article", "article id", "p", "p class", "b class", "title", "rect"}
+                "ul", "li", "article", "article id", "h4", "blockquote", "p", "p class", "b class", "title", "rect"}
     yield from sorted(page.kinds - known.kinds - optional)
     yield from (link for link in page.links - known.links if not link.startswith("#"))
     yield from page.open

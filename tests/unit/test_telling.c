@@ -94,6 +94,16 @@ static void refuse(const struct bundle *bundle, struct finding *f)
     rule_not_testable(f, "recorded");
 }
 
+/* A control of which the value follows in the list of controls. */
+static void fail_at(const struct bundle *bundle, struct finding *f)
+{
+    struct row time, share;
+    if (!RULE_TAKE(bundle, needs, f, &time, &share))
+        return;
+    rule_say_control(f, false, false, "from run to run it grows, too, at", &share);
+    rule_conclude(f, CLAIM_REPRODUCED, true, false);
+}
+
 static void classes(void **unused)
 {
     struct bundle none = {.head = json_object()};
@@ -103,6 +113,9 @@ static void classes(void **unused)
     says(&claim, bundle_of(4830, 0.86, 0.01, 3),
          "Not steady: p.time has too few runs; run `p` again.", WHY_UNSTEADY, false);
     says(&claim, bundle_of(0.5, 0.86, 0.01, 7), "A control failed: it takes more than 1.",
+         WHY_CONTROL, false);
+    other.judge = fail_at;
+    says(&other, bundle_of(4830, 0.86, 0.01, 7), "A control failed: from run to run it grows, too.",
          WHY_CONTROL, false);
     other.judge = refuse;
     says(&other, bundle_of(4830, 0.86, 0.01, 7), "Only an L40S can tell.", WHY_OTHER_GPU, false);
