@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """large.py BUILD: a bundle with 50,000 names of metrics is read, judged, printed and compared within two
-seconds of processor time (side by side: two for each) and 300 MiB: no command searches its rows, cases or programs one by one. The names
+seconds of processor time (side by side: two for each), or on a slower processor within six times what
+Python's json takes to parse it, and 300 MiB: no command searches its rows, cases or programs one by one. The names
 stand in one case of 20,000 metrics, in 20,000 cases of one program, and in 2,000 programs."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 
 from common import GPUFLOOR, check, check_none, finish, schema, write_text
 
-SECONDS, MIB = 2, 300
+SECONDS, PARSES, MIB = 2, 6, 300
 ROUNDS, WIDE, TALL, PROGRAMS, EACH = 2, 20_000, 20_000, 2_000, 5
 GPU = {"name": "Invented 50", "board": "invented-50", "cc": "9.0", "n_sm": 100, "id_hash": "0123"}
 
@@ -49,6 +51,17 @@ def bundle(by, share=1):
             "started": "2026-11-22T08:00:00Z", "rounds": ROUNDS, "complete": True, "runs": runs}
 
 
+def seconds_allowed(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    took = []
+    for _ in range(3):
+        began = time.process_time()
+        json.loads(text)
+        took.append(time.process_time() - began)
+    return max(SECONDS, PARSES * min(took))
+
+
 def told(folder, *arguments):
     """Exit status, what was printed, processor seconds and MiB of one command."""
     with open(os.path.join(folder, "out"), "w+b") as out:
@@ -67,6 +80,7 @@ def main():
         wrong = schema.complaint("bundle", bundle(1, 100)) if schema.jsonschema else None
         check_none([wrong] if wrong else [], "it is a bundle")
         size = os.path.getsize(path) / 1e6
+        allowed = seconds_allowed(path)
         check(8 < size < 20, "it is as large as bundles may be read", f"{size:.1f} MB")
         for name, arguments, status, rows in (
                 ("report", ("report", paths[0]), 0, 0),
@@ -79,14 +93,14 @@ def main():
                 ("compare", ("compare", *paths), 0, 0),
                 ("compare --format=tsv", ("compare", "--format=tsv", *paths), 0, 50_000),
                 ("claims", ("claims", paths[0]), 0, 0)):
-            most = SECONDS * (2 if name.startswith("two") else 1)
+            most = allowed * (2 if name.startswith("two") else 1)
             got, text, seconds, mib = told(folder, *arguments)
             for _ in range(2):  # beside other work a processor is slower: the least of three counts
                 if seconds >= most:
                     seconds = min(seconds, told(folder, *arguments)[2])
             check(got == status, f"{name}: exit {status}", [f"exit {got}", *text.splitlines()[:3]])
             check(text.count("\n") >= rows, f"{name}: at least {rows} lines", text.count("\n"))
-            check(seconds < most, f"{name}: {most} s of processor time", f"{seconds:.2f} s")
+            check(seconds < most, f"{name}: {most:.1f} s of processor time", f"{seconds:.2f} s")
             check(mib < MIB, f"{name}: {MIB} MiB", f"{mib:.0f} MiB")
             if os.environ.get("VERBOSE"):
                 print(f"    {name}: {seconds:.2f} s, {mib:.0f} MiB")

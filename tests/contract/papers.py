@@ -338,7 +338,7 @@ def pairs(folder, few):
                 ("a rank", "ratio.tsv", r"\t0\t", "\t7\t"), ("a foot lacks", "compare.tex", r"\nB: ", "\n"),
                 ("a row lacks", "compare.tex", r"load, L1 [^\n]*\n", ""), ("a macro", "macros.tex", r"(hbm-load\\endcsname\{)", r"\g<1>9"),
                 ("one key twice", "gpufloor.bib", "gpufloor-nvidia-h200", "gpufloor-nvidia-h100-80gb-hbm3"),
-                ("a dagger too many", "compare.tex", r"(& \d+) ", r"\1{$^{\\dagger}$} ")):
+                ("a dagger too many", "compare.tex", r"(load, L1 & [0-9.]+)", r"\1{$^{\\dagger}$}")):
             faulty = dict(files, **{file: re.sub(old, new, files[file], count=1)})
             check(faulty != files and pair_wrong(faulty, report, singles), f"planted: two boards: {what}")
 
