@@ -30,7 +30,8 @@ scale 0.76, softmax over 4096 columns 0.40. For 8192 tokens, causal, flash takes
 1654 in eight kernels (ours 318); sampling of 256 x 128256 logits compiled 565 us in 23 kernels, eager
 1087 in 38 (ours 122), of one row 61 and 86 (ours 4.5); int4 at batch 1, 16 and 256 17.9, 68 and 1018
 us (ours 11.8, 18.3 and 103), where by count its kernel reads all weights once for every 16 x; up, gate
-and down 86 (ours 77); bias and GELU behind a product of one row 16.9 (ours 12.5).
+and down 86 (ours 77 in two kernels, 80 in one); bias and GELU behind a product of one row, bf16, 16.9
+(ours 12.5).
 
 Traps. Memory that an operator allocates comes from the graph's own pool. A function that cannot be
 captured, a backend that refuses, or operands that cannot be made is left out, and the run says so.

@@ -216,7 +216,7 @@ static const struct claim claims[] = {
                  "left.",
           .no =
               "A step of all SMs costs {fused} in one kernel, {stream} by stream: {ratio:%} stays.",
-          .partly = "A step of all SMs costs {fused} in one kernel, {stream} by stream: {ratio:range} "
+          .partly = "A step costs {fused} in one kernel, {stream} by stream: {ratio:range} of it "
                     "(yes to {C29_ELIMINATED}, no from {C29_KEPT})."},
      .surprise = 7,
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
