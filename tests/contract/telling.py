@@ -2,7 +2,7 @@
 """telling.py BUILD: what `gpufloor report` tells of real bundles and of doctored ones. The folder of each
 board's committed results, its newest bundles, and bundles made of the newest one: of a GPU without wgmma
 and clusters, of three programs only, with GDDR, with more SMs, where 256 blocks win, where fusing loses
-everywhere. Of several GPUs what lies between them, too. Each must keep to 205 lines of 100 columns (of
+everywhere. Of several GPUs what lies between them, too. Each must keep to 205 lines (made ones: 210) of 100 columns (of
 80 on such a terminal), speak of no other board, and print only numbers that its rows hold, at three
 digits, or that a rule listed here forms of them. The findings must change as the rows do. Each check is
 seen to fail on a fault planted in what was printed.
