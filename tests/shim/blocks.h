@@ -118,7 +118,7 @@ static bool shim_round()
             shim_moved();
         }
         if (f->state == SHIM_RUNS)
-            swapcontext(&b->scheduler, &f->context);
+            shim_enter(f);
     }
     b->ended = 0;
     for (unsigned i = 0; i < shim.n; i++) {
@@ -212,12 +212,12 @@ static void shim_new_block(shim_block *b)
     for (unsigned i = 0; i < shim.n; i++) {
         shim_fiber *f = &b->all[i];
         memset(f, 0, sizeof *f);
-        getcontext(&f->context);
-        f->context.uc_stack.ss_sp = b->stacks + (size_t)i * SHIM_STACK;
-        f->context.uc_stack.ss_size = SHIM_STACK;
-        f->context.uc_link = NULL;
-        makecontext(&f->context, shim_begin, 0);
-        f->context.uc_stack = {}; /* or ASan would forget the stack's red zones at each switch */
+        getcontext(&f->start);
+        f->start.uc_stack.ss_sp = b->stacks + (size_t)i * SHIM_STACK;
+        f->start.uc_stack.ss_size = SHIM_STACK;
+        f->start.uc_link = NULL;
+        makecontext(&f->start, shim_begin, 0);
+        f->start.uc_stack = {}; /* or ASan would forget the stack's red zones at each switch */
         f->state = shim_fault("thread") && i == shim.n / 2 ? SHIM_ENDED : SHIM_RUNS;
         f->thread = {i, 0, 0};
         b->turn[i] = shim.order == 1 ? shim.n - 1 - i : i;
