@@ -13,9 +13,13 @@
 # such; lines come in the order of this file. What measures processor time runs alone, at the end.
 # Ctrl-C ends all that runs.
 #
+# Each commit plants a third of the faults in kernels, by its number in the history, and the next commit the
+# next third; `--long` plants all. TURN=N runs one of the four parts of --long, TURN=commit the one whose
+# turn it is by that number, and there a fifth of the faults.
+#
 # Environment: NVCC (default: CUDA_HOME's, or the one in PATH; empty: none), FUZZ_SECONDS (60; with
 # --long until 200000 mutants and 10000 command lines are tried, 600 s at most), FUZZ_SEED (1),
-# SUITE_SECONDS (900; 1800 with --long: the longest that one suite may take), ONLY (a shell pattern, also
+# SUITE_SECONDS (1800: the longest that one suite may take), ONLY (a shell pattern, also
 # @(A|B): only suites whose name matches; that none does is a failure), SUITE_JOBS (default: 2; on one
 # core, or where a GPU is: 1).
 set -u
@@ -50,8 +54,8 @@ passed=0
 failed=0
 skipped=0
 matched=0
-longest=${SUITE_SECONDS:-900}
-[ "$mode" != --long ] || longest=${SUITE_SECONDS:-1800}
+longest=${SUITE_SECONDS:-1800}
+number=$(git rev-list --count HEAD 2>/dev/null) || number=0 # of this commit
 jobs=${SUITE_JOBS:-2}
 [ -n "${SUITE_JOBS:-}" ] || { [ "$(nproc)" != 1 ] && [ ! -e /dev/nvidiactl ]; } || jobs=1
 # A suite that runs suites itself takes one core.
@@ -257,25 +261,37 @@ fuzz() { # fuzz NAME SECONDS
 # --- the campaigns ---------------------------------------------------------------------------------------
 
 if [ "$mode" = --long ]; then
-    fuzz long/fuzz "${FUZZ_SECONDS:-600}"
-    suite long/fuzz_planted tests/fuzz/planted.py "$build"
-    suite long/kills tests/golden/kills.py "$gpufloor" 100
-    # 8.6 and 8.9 have the code of 8.0 but for its schedule: contracts are held there, faults are not planted.
-    if [ -n "$nvcc" ]; then
-        suite long/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc" 75 80 90a 100 120
-    else
-        skip long/planted "no nvcc: no kernel to inspect"
+    part=1/1
+    [ "${TURN:-}" != commit ] || { TURN=$((number % 4 + 1)) part=$((number / 4 % 5 + 1))/5; }
+    turn() { [ "${TURN:-$1}" = "$1" ]; }
+    if turn 1; then
+        fuzz long/fuzz "${FUZZ_SECONDS:-600}"
+        suite long/fuzz_planted tests/fuzz/planted.py "$build"
+        suite long/page tests/long/page.py "$build"
+        suite long/papers tests/long/papers.py "$build"
+        suite long/slurm tests/long/slurm.sh "$build"
     fi
-    suite long/alloc tests/contract/alloc.py "$build" 600
-    suite long/page tests/long/page.py "$build"
-    suite long/no_toolkit tests/long/no_toolkit.sh
-    suite long/toolkits tests/long/toolkits.sh "$build"
-    suite long/aarch64 tests/long/aarch64.sh "$build"
-    suite long/compilers tests/long/compilers.sh
-    suite long/papers tests/long/papers.py "$build"
-    suite long/slurm tests/long/slurm.sh "$build"
-    suite long/faults tests/faults/faults.py "$build" --long
-    suite long/bare tests/bare --commands bookworm
+    if turn 2; then
+        # 8.6 and 8.9 have the code of 8.0 but for its schedule: contracts are held there, faults are not planted.
+        if [ -n "$nvcc" ]; then
+            suite long/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc" "$part" \
+                75 80 90a 100 120
+        else
+            skip long/planted "no nvcc: no kernel to inspect"
+        fi
+        suite long/kills tests/golden/kills.py "$gpufloor" 100
+        suite long/alloc tests/contract/alloc.py "$build" 600
+        suite long/faults tests/faults/faults.py "$build" --long
+    fi
+    if turn 3; then
+        suite long/no_toolkit tests/long/no_toolkit.sh
+        suite long/toolkits tests/long/toolkits.sh "$build"
+        suite long/aarch64 tests/long/aarch64.sh "$build"
+        suite long/compilers tests/long/compilers.sh
+    fi
+    if turn 4; then
+        suite long/bare tests/bare --commands bookworm
+    fi
     finish
 fi
 
@@ -290,7 +306,7 @@ done
 
 if [ -n "$nvcc" ]; then
     suite kernels/checker tests/kernels/run.sh "$build/tests/sass" "$nvcc"
-    suite kernels/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc"
+    suite kernels/planted tests/kernels/planted.py "$build/tests/sass" "$nvcc" "$((number % 3 + 1))/3"
     suite kernels/contracts tests/kernels/contracts.sh "$build/tests/sass" "$build"
 else
     skip kernels/checker "no nvcc: no kernel to inspect"

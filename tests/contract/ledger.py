@@ -15,7 +15,7 @@ import tempfile
 
 import rules
 from common import (CONTRACT, Ended, GOLDEN, boards_of_one, check, check_schema, finish, has_terminals,
-                    on_terminal, programs_of, read, read_text)
+                    newest_whole, on_terminal, programs_of, read, read_text)
 LINES, COLUMNS, NARROW = 160, 100, 80
 LACKING = 12  # lines more where the newest bundle holds some programs only, and older ones lack rows
 GENERIC = ("Holds: ", "Does not hold: ", "Holds in part: ")
@@ -150,6 +150,33 @@ def check_elsewhere():
         check(not any(c["elsewhere"] for c in own["claims"]), "a board alone has nothing beside it")
 
 
+def clauses_apart(text, document):
+    """Entries whose clauses lack alike, and do not say so once: "b, c can't tell: Not measured: ..."."""
+    flat, alike = " ".join(text.split()), collections.defaultdict(list)
+    for c in document["claims"]:
+        if c["verdict"] == "NOT TESTABLE" and c["why"]["class"] == "missing" and c["id"][3:]:
+            alike[c["id"][:3], c["plain"]].append(c["id"][3:])
+    return [f"{entry} {letters}" for (entry, plain), letters in alike.items()
+            if len(letters) > 1 and flat.count(f"{', '.join(letters)} can't tell: {plain}") != 1], len(alike)
+
+
+def check_clauses():
+    """A bundle without the libraries' rows, as most users have it."""
+    bundle = read(newest_whole(boards_of_one()[0][1]))
+    bundle["runs"] = [run for run in bundle["runs"] if not run["probe"]["name"].endswith("peers")]
+    with tempfile.TemporaryDirectory() as work:
+        path = os.path.join(work, "plain.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(bundle, f)
+        document, text = json.loads(claims("--format=json", path).out), claims(path).out
+    apart, n = clauses_apart(text, document)
+    check(n > 2 and not apart, "clauses that lack alike say so once", " ".join(apart))
+    said = re.search(r"[b-z](?:,\s+[b-z])+\s+can't\s+tell:\s+Not\s+measured", text)
+    check(said, "a bundle without peers has such clauses")
+    check(said and clauses_apart(text.replace(said[0], said[0][0] + said[0][4:], 1), document)[0],
+          "a planted fault is seen: a letter that is left out")
+
+
 def check_bundles(board, folder):
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
         name, document = os.path.basename(path), json.loads(claims("--format=json", path).out)
@@ -166,6 +193,7 @@ def main():
             {"verdict": "PERHAPS"}, {"surprise": 10}, {"why": {"class": "tired"}}, {"figures": [{}]})))
         check_text(board, folder, document)
     check_variants()
+    check_clauses()
     check_search()
     check_elsewhere()
     return finish()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""planted.py SASS NVCC [ARCH...]: every fault of planted/*.py, put into a copy of a shipped kernel's
-source, must be caught by the contract above that kernel, and by the word that the fault names.
+"""planted.py SASS NVCC [PART/PARTS] [ARCH...]: every fault of planted/*.py, put into a copy of a shipped kernel's
+source, must be caught by the contract above that kernel, and by the word that the fault names. With 2/3 it is the
+second of three, the fifth, the eighth, and so on.
 
 The shipped files have no hooks for it: a copy is changed. A fault is an exact piece of text and what
 stands in its place. A piece that is no longer there, or is there more than once, fails: the fault
@@ -11,6 +12,7 @@ The last line is `N passed, N failed`.
 """
 import concurrent.futures
 import importlib.util
+import itertools
 import os
 import pathlib
 import re
@@ -36,7 +38,22 @@ def built_for(fault):
     return [a for a in ALL[ALL.index(since):] if a not in fault.get("without", [])]
 
 
-def change(folder, source, changes, keep):
+def name_of(function):
+    return re.search(r"(\w+)\(", re.sub(r"__\w+__\((?:[^()]|\([^()]*\))*\)", "", function))[1]
+
+
+def only(text, kernels):
+    """The source with no kernels but these: others only cost time. A kernel goes with the contract above it; one
+    that a macro makes goes where the macro is `extern "C" __global__ ... PREFIX_##name(`, called as MACRO(name."""
+    text = re.sub(r'(?:^//[^\n]*\n)*^extern "C" __global__ void.*?^}\n',
+                  lambda m: m[0] if name_of(m[0][m[0].index("__global__ void"):]) in kernels else "", text,
+                  flags=re.M | re.S)
+    made = dict(re.findall(r'^#define (\w+)\(name\b.*\\\n +extern "C" __global__ .*\\\n +(\w+)##name\(', text, flags=re.M))
+    return re.sub(r"^(%s)\((\w+),.*\)\n" % "|".join(made or ["nothing"]),
+                  lambda m: m[0] if made[m[1]] + m[2] in kernels else "", text, flags=re.M)
+
+
+def change(folder, source, changes, keep, kernels):
     """A copy of the source, and of each file that is changed, in the folder. Returns complaints."""
     texts = {source: (ROOT / source).read_text()}
     wrong = []
@@ -48,6 +65,8 @@ def change(folder, source, changes, keep):
         if text.count(old) != 1:
             wrong.append(f"{name}: found {text.count(old)} times, not once: {old.strip()}")
         texts[name] = text.replace(old, new)
+    if not keep:
+        texts[source] = only(texts[source], kernels)
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +79,7 @@ def inspect(fault, changes, arch):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         source = fault["source"]
-        wrong = change(folder, source, changes, fault.get("keep"))
+        wrong = change(folder, source, changes, fault.get("keep"), fault["caught"])
         if wrong:
             return wrong, []
         cubin = folder / f"planted.sm_{arch}.cubin"
@@ -90,7 +109,7 @@ def caught(family, fault, arch):
 
 
 def control(source, keep, kernels, arch):
-    wrong, lines = inspect({"source": source, "keep": keep}, [], arch)
+    wrong, lines = inspect({"source": source, "keep": keep, "caught": kernels}, [], arch)
     for kernel in sorted(kernels):
         found = of_kernel(lines, kernel, arch)
         if not wrong and not any(line.startswith("ok") for line in found):
@@ -113,7 +132,7 @@ def self_test():
 def main():
     self_test()
     tasks, controls = [], {}
-    for family, fault in families():
+    for family, fault in itertools.islice(families(), part - 1, None, parts):
         for arch in [a for a in built_for(fault) if a in archs]:
             tasks.append((caught, family, fault, arch))
             controls.setdefault((fault["source"], fault.get("keep"), arch), set()).update(fault["caught"])
@@ -126,6 +145,8 @@ def main():
             failed += bool(wrong)
             for text in wrong:
                 print(f"FAIL {name}: {text}")
+    if parts > 1:
+        print(f"says: part {part} of {parts} of the faults")
     print(f"{len(tasks) - failed} passed, {failed} failed")
     return failed > 0 or not tasks
 
@@ -133,5 +154,7 @@ def main():
 if len(sys.argv) < 3:
     sys.exit(__doc__)
 sass, nvcc = os.path.abspath(sys.argv[1]), sys.argv[2]
-archs = sys.argv[3:] or ["90a"]
+archs = sys.argv[3:]
+part, parts = map(int, archs.pop(0).split("/")) if archs and "/" in archs[0] else (1, 1)
+archs = archs or ["90a"]
 sys.exit(main())
