@@ -72,10 +72,10 @@ bool product_is_cold(const struct probe_run *r, const struct product *p);
 
 /* The product that --set gives. False where it gives none; a usage error where it cannot be had. */
 #define PRODUCT_SIZES                                                                              \
-    {.name = "m", .min = INT32_MIN, .max = INT32_MAX,                                              \
+    {.name = "m", .min = 0, .max = INT32_MAX,                                                      \
      .what = "rows of A and C: a product to be measured by all ways"},                             \
-    {.name = "n", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of B and C"},               \
-    {.name = "k", .min = INT32_MIN, .max = INT32_MAX, .what = "columns of A, rows of B"}
+    {.name = "n", .min = 0, .max = INT32_MAX, .what = "columns of B and C"},                       \
+    {.name = "k", .min = 0, .max = INT32_MAX, .what = "columns of A, rows of B"}
 bool product_asked(struct probe_run *r, struct product_shape *shape);
 const char *product_why_refused(int64_t m, int64_t n, int64_t k); /* NULL: it is not */
 
