@@ -32,6 +32,10 @@ case $mode in
 '' | --long | --update) ;;
 *) echo "run.sh: expected --long or --update, got '$mode'" >&2; exit 2 ;;
 esac
+case ${TURN:-commit} in
+[1-4] | commit) ;;
+*) echo "run.sh: TURN: expected 1, 2, 3, 4 or commit, got '$TURN'" >&2; exit 2 ;;
+esac
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
 case $build in /*) ;; *) build=$root/$build ;; esac
@@ -290,6 +294,7 @@ if [ "$mode" = --long ]; then
         suite long/compilers tests/long/compilers.sh
     fi
     if turn 4; then
+        [ "${TURN:-}" != 4 ] || export SUITE_JOBS=$jobs # it has the machine for itself
         suite long/bare tests/bare --commands bookworm
     fi
     finish
