@@ -234,7 +234,7 @@ report: host  ## report of the committed results
 	$Q$(BIN)/gpufloor report results/nvidia-h200
 
 test:  ## every test that this machine can run; the last line counts them
-test-long:  ## the campaigns that make test has no time for (over an hour; TURN=1 to 4: a quarter)
+test-long:  ## the campaigns that make test has no time for; TURN=1 to 4: a quarter of them
 test test-long:
 	$Q$(DEPS) $(@:test-%=%)
 	$Q$(MAKE) --no-print-directory -j$(JOBS) ARCH=all all tests

@@ -441,6 +441,12 @@ def power(stand_in):
         took[state] = found["energy"] / found["power"]
     check("power: launches go on while the counter is read, which takes as long as a thousand of them",
           took["energy_ms=20"] < 10 * took[""], took)
+    # A board is held at 1.1 times its limit for 0.8 s; at 1.25 times it, the counter or its unit is wrong.
+    for limit_w, passes in ((250, True), (225, False)):
+        _, said, cases = measured(stand_in, every, "--case=part=power", NVML_STATE=f"power_limit={1000 * limit_w}")
+        check(f"power: 300 W {'pass' if passes else 'do not pass'} where the limit is {limit_w}",
+              cases["part=power"]["facts"]["power_limit_w"] == str(limit_w) and
+              (f"W, where the limit is {limit_w}" in said) != passes, f"{said} {cases}")
 
     path = stand_in.link("fused/decoder_layer")
     def step(impl, *words, **environment):
@@ -460,13 +466,6 @@ def power(stand_in):
     for state, why in (("energy=-", "NVML has no energy counter here"), ("energy=7", "NVML's energy counter does not move here")):
         found, facts = step("graph", NVML_STATE=state)
         check(f"a step's power, {state}: null, with why", found == {"power": why, "energy": why}, f"{found} {facts}")
-    # A board is held at 1.1 times its limit for 0.8 s; at 1.25 times it, the counter or its unit is wrong.
-    for limit_w, passes in ((250, True), (225, False)):
-        _, said, cases = measured(stand_in, every, "--case=part=power", NVML_STATE=f"power_limit={1000 * limit_w}")
-        check(f"power: 300 W {'pass' if passes else 'do not pass'} where the limit is {limit_w}",
-              cases["part=power"]["facts"]["power_limit_w"] == str(limit_w) and
-              (f"W, where the limit is {limit_w}" in said) != passes, f"{said} {cases}")
-
     for words in (["--rounds=7", "--round=1"], ["--quick"]):
         check(f"a step's power: not with {words}", "power" not in step("graph", *words)[0])
     check("a step's power: not of every packaging", "power" not in step("fused")[0])

@@ -38,22 +38,7 @@ def built_for(fault):
     return [a for a in ALL[ALL.index(since):] if a not in fault.get("without", [])]
 
 
-def name_of(function):
-    return re.search(r"(\w+)\(", re.sub(r"__\w+__\((?:[^()]|\([^()]*\))*\)", "", function))[1]
-
-
-def only(text, kernels):
-    """The source with no kernels but these: others only cost time. A kernel goes with the contract above it; one
-    that a macro makes goes where the macro is `extern "C" __global__ ... PREFIX_##name(`, called as MACRO(name."""
-    text = re.sub(r'(?:^//[^\n]*\n)*^extern "C" __global__ void.*?^}\n',
-                  lambda m: m[0] if name_of(m[0][m[0].index("__global__ void"):]) in kernels else "", text,
-                  flags=re.M | re.S)
-    made = dict(re.findall(r'^#define (\w+)\(name\b.*\\\n +extern "C" __global__ .*\\\n +(\w+)##name\(', text, flags=re.M))
-    return re.sub(r"^(%s)\((\w+),.*\)\n" % "|".join(made or ["nothing"]),
-                  lambda m: m[0] if made[m[1]] + m[2] in kernels else "", text, flags=re.M)
-
-
-def change(folder, source, changes, keep, kernels):
+def change(folder, source, changes, keep):
     """A copy of the source, and of each file that is changed, in the folder. Returns complaints."""
     texts = {source: (ROOT / source).read_text()}
     wrong = []
@@ -65,8 +50,6 @@ def change(folder, source, changes, keep, kernels):
         if text.count(old) != 1:
             wrong.append(f"{name}: found {text.count(old)} times, not once: {old.strip()}")
         texts[name] = text.replace(old, new)
-    if not keep:
-        texts[source] = only(texts[source], kernels)
     for name, text in texts.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +62,7 @@ def inspect(fault, changes, arch):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         source = fault["source"]
-        wrong = change(folder, source, changes, fault.get("keep"), fault["caught"])
+        wrong = change(folder, source, changes, fault.get("keep"))
         if wrong:
             return wrong, []
         cubin = folder / f"planted.sm_{arch}.cubin"
@@ -109,7 +92,7 @@ def caught(family, fault, arch):
 
 
 def control(source, keep, kernels, arch):
-    wrong, lines = inspect({"source": source, "keep": keep, "caught": kernels}, [], arch)
+    wrong, lines = inspect({"source": source, "keep": keep}, [], arch)
     for kernel in sorted(kernels):
         found = of_kernel(lines, kernel, arch)
         if not wrong and not any(line.startswith("ok") for line in found):

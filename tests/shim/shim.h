@@ -29,11 +29,11 @@
  *
  * A test may plant further words in its own code: if (shim_fault("word")).
  *
- * How it works: each thread of a block is a fiber (ucontext). It runs until it waits, at a barrier
- * or for the lanes of its warp, and continues when all that it waits for have arrived. Blocks run
- * one after another, and shared memory is NaN at the start of each. Two things end the run with a
- * message: a barrier or a shuffle at which some thread never arrives, and a shuffle by or from a
- * lane outside its mask.
+ * How it works: each thread of a block is a fiber, which ucontext starts. It runs until it waits,
+ * at a barrier or for the lanes of its warp, and continues when all that it waits for have arrived.
+ * Blocks run one after another, and shared memory is NaN at the start of each. Two things end the
+ * run with a message: a barrier or a shuffle at which some thread never arrives, and a shuffle by
+ * or from a lane outside its mask.
  *
  * Kernels whose blocks wait for each other need all of them at once:
  *
