@@ -10,22 +10,26 @@
 
 /* --- watching ------------------------------------------------------------------------------------ */
 
-// A moment of a step of this block, by the SM's clock.
-template <bool WATCHED, typename BLOCK>
-__device__ __forceinline__ void stay_stamp(const BLOCK &k, enum decoder_step step, enum decoder_stamp what,
-                                      uint64_t value)
-{
-    if (WATCHED && k.a.stamps && threadIdx.x == 0 && step < DECODER_STEPS)
-        k.a.stamps[((k.layer * DECODER_STEPS + step) * (uint64_t)gridDim.x + blockIdx.x) *
-                       DECODER_STAMPS +
-                   what] = value;
-}
-template <bool WATCHED, typename BLOCK>
-__device__ __forceinline__ void stay_stamp_now(const BLOCK &k, enum decoder_step step,
-                                          enum decoder_stamp what)
+// The moments of a step of this block, by the SM's clock, once it has handed over: a store before that would
+// be one more that the others wait for.
+struct stay_moments {
+    uint64_t at[DECODER_STAMPS];
+};
+template <bool WATCHED>
+__device__ __forceinline__ void stay_note(struct stay_moments &m, enum decoder_stamp what)
 {
     if (WATCHED)
-        stay_stamp<WATCHED>(k, step, what, clock_cycles());
+        m.at[what] = clock_cycles();
+}
+template <bool WATCHED, typename BLOCK>
+__device__ __forceinline__ void stay_stamp(const BLOCK &k, enum decoder_step step, const struct stay_moments &m)
+{
+    if (!WATCHED || !k.a.stamps || threadIdx.x != 0 || step >= DECODER_STEPS)
+        return;
+    uint64_t *stamps = k.a.stamps + ((k.layer * DECODER_STEPS + step) * (uint64_t)gridDim.x + blockIdx.x) *
+                                        DECODER_STAMPS;
+    for (int i = 0; i < DECODER_STAMPS; i++)
+        stamps[i] = m.at[i];
 }
 
 // The block waits, up to skew_ns, by a hash of where and when it is.
@@ -48,16 +52,19 @@ __device__ __forceinline__ void stay_skew(const BLOCK &k, enum decoder_step step
 template <bool WATCHED, typename BLOCK, typename WAIT, typename DO>
 __device__ __forceinline__ void stay_step(BLOCK &k, enum decoder_step which, WAIT wait, DO compute)
 {
-    stay_stamp_now<WATCHED>(k, which, DECODER_BEGUN);
+    struct stay_moments moments;
+
+    stay_note<WATCHED>(moments, DECODER_BEGUN);
     stay_skew<WATCHED>(k, which);
     wait();
-    stay_stamp_now<WATCHED>(k, which, DECODER_ARRIVED);
+    stay_note<WATCHED>(moments, DECODER_ARRIVED);
     k.source.starved = 0;
     compute();
-    stay_stamp<WATCHED>(k, which, DECODER_STARVED, k.source.starved);
-    stay_stamp_now<WATCHED>(k, which, DECODER_COMPUTED);
+    moments.at[DECODER_STARVED] = k.source.starved;
+    stay_note<WATCHED>(moments, DECODER_COMPUTED);
     k.edge.close();
-    stay_stamp_now<WATCHED>(k, which, DECODER_PUBLISHED);
+    stay_note<WATCHED>(moments, DECODER_PUBLISHED);
+    stay_stamp<WATCHED>(k, which, moments);
 }
 
 // Mail, epoch and set of a layer of this launch; the block takes the words of the layer before until
