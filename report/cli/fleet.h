@@ -33,6 +33,8 @@ struct fleet_file {
     int n_rounds;
     struct reading *readings; /* by the row's place */
     size_t n_readings;
+    bool *shown; /* is the row one of its report's answers? By the row's place */
+    size_t n_shown;
 };
 
 struct left_out {
@@ -47,8 +49,6 @@ struct fleet {
     struct rows rows;      /* ids, units and directions, without values */
     char **label;          /* of a row of the summary, by the row's place; else NULL */
     size_t n_label;
-    bool *shown;           /* is the row one of the report's answers? By the row's place */
-    size_t n_shown;
 };
 
 /* Reads the bundles of a folder. False, with one line in why, when it holds none, or memory is

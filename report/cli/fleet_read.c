@@ -89,12 +89,12 @@ static bool is_paced_by_host(const char *id)
     return strstr(id, "timer=wall") != NULL;
 }
 
-static bool show(struct fleet *fleet, size_t place, const char *label)
+static bool show(struct fleet *fleet, struct fleet_file *file, size_t place, const char *label)
 {
-    bool *shown = grown(fleet->shown, &fleet->n_shown, place + 1, sizeof *shown);
+    bool *shown = grown(file->shown, &file->n_shown, place + 1, sizeof *shown);
     if (!shown)
         return false;
-    fleet->shown = shown;
+    file->shown = shown;
     shown[place] = true;
     if (!label)
         return true;
@@ -121,12 +121,13 @@ static bool put_named(struct fleet *fleet, struct fleet_file *file, const struct
         if (!row || !number_there(&number) || is_paced_by_host(row->id))
             continue;
         const char *id = entry->pick == PICK_BEST ? entry->name : row->id;
-        fine = put(fleet, file, bundle, id, row) && show(fleet, place_of(fleet, id, row), entry->label);
+        fine = put(fleet, file, bundle, id, row) && show(fleet, file, place_of(fleet, id, row), entry->label);
     }
     return fine;
 }
 
-static bool show_section(struct fleet *fleet, const struct bundle *bundle, const struct section *section)
+static bool show_section(struct fleet *fleet, struct fleet_file *file, const struct bundle *bundle,
+                         const struct section *section)
 {
     bool fine = true;
     for (size_t g = 0; g < section->n_grids; g++)
@@ -136,13 +137,13 @@ static bool show_section(struct fleet *fleet, const struct bundle *bundle, const
                                         ? rows_find(&bundle->rows, cell->number.id)
                                         : NULL;
             if (row && row_usable(row) && !is_paced_by_host(row->id))
-                fine = show(fleet, place_of(fleet, row->id, row), NULL);
+                fine = show(fleet, file, place_of(fleet, row->id, row), NULL);
         }
     return fine;
 }
 
 /* The rows of the report's answers, but for the ledger, which shows others' rows. */
-static bool show_answers(struct fleet *fleet, const struct bundle *bundle)
+static bool show_answers(struct fleet *fleet, struct fleet_file *file, const struct bundle *bundle)
 {
     const struct summary summary = {.bundle = bundle};
     const struct section_entry *entry;
@@ -153,7 +154,7 @@ static bool show_answers(struct fleet *fleet, const struct bundle *bundle)
         if (entry->build == section_claims)
             continue;
         entry->build(&summary, &section);
-        fine = show_section(fleet, bundle, &section);
+        fine = show_section(fleet, file, bundle, &section);
         section_free(&section);
     }
     return fine;
@@ -243,7 +244,7 @@ static bool is_new_group(const struct fleet *fleet, const struct fleet_file *fil
 static bool take_file(struct fleet *fleet, const struct bundle *bundle, const char *path)
 {
     struct fleet_file *file = &fleet->files[fleet->n_files++];
-    bool fine = describe(file, bundle, path) && (!is_new_group(fleet, file) || show_answers(fleet, bundle));
+    bool fine = describe(file, bundle, path) && (!is_new_group(fleet, file) || show_answers(fleet, file, bundle));
 
     for (size_t i = 0; fine && i < bundle->rows.n; i++)
         if (row_usable(&bundle->rows.row[i]))
@@ -290,6 +291,7 @@ void fleet_free(struct fleet *fleet)
         free(fleet->files[i].name);
         free(fleet->files[i].group);
         free(fleet->files[i].readings);
+        free(fleet->files[i].shown);
         for (size_t k = 0; k < FLEET_CONDITIONS; k++)
             free(fleet->files[i].condition[k]);
     }
@@ -302,7 +304,6 @@ void fleet_free(struct fleet *fleet)
     free(fleet->files);
     free(fleet->left);
     free(fleet->label);
-    free(fleet->shown);
     rows_free(&fleet->rows);
     *fleet = (struct fleet){0};
 }

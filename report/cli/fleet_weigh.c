@@ -174,12 +174,23 @@ static bool weigh_row(struct fleet_row *row, const struct fleet *fleet, struct v
 
 /* --- all rows --------------------------------------------------------------------------------- */
 
-static bool is_wanted(const struct fleet *fleet, size_t place, bool all, const char *glob)
+/* Is it one of the answers of what is judged? What is left out adds none. */
+static bool is_answer(const struct fleet *fleet, const char *group, size_t place)
+{
+    for (size_t i = 0; i < fleet->n_files; i++) {
+        const struct fleet_file *file = &fleet->files[i];
+        if (place < file->n_shown && file->shown[place] && !strcmp(file->group, group))
+            return true;
+    }
+    return false;
+}
+
+static bool is_wanted(const struct fleet *fleet, const char *group, size_t place, bool all, const char *glob)
 {
     const char *id = fleet->rows.row[place].id;
     if (all || glob) /* what stands under a name stands under its id, too */
         return strchr(id, '.') && (!glob || fnmatch(glob, id, 0) == 0);
-    return place < fleet->n_shown && fleet->shown[place];
+    return is_answer(fleet, group, place);
 }
 
 bool fleet_is_odd(const struct verdict_of_fleet *v, const struct fleet_row *row, size_t card)
@@ -337,7 +348,7 @@ static size_t choose_rows(size_t *places, const struct fleet *fleet, const struc
         bool any = false;
         for (size_t i = 0; i < fleet->n_files && !any; i++)
             any = !strcmp(fleet->files[i].group, v->group) && reading_of(&fleet->files[i], place);
-        if (any && is_wanted(fleet, place, all, glob))
+        if (any && is_wanted(fleet, v->group, place, all, glob))
             places[n++] = place;
     }
     return n;
