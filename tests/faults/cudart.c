@@ -741,10 +741,12 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return cudaSuccess;
 }
 
+/* STAND_IN_EVENTS=1.01: they say so many times what passed. */
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t stop)
 {
     ENTER();
-    *ms = (float)((double)(stop->ns - start->ns) / 1e6);
+    const char *times = getenv("STAND_IN_EVENTS");
+    *ms = (float)((double)(stop->ns - start->ns) * (times ? atof(times) : 1) / 1e6);
     return cudaSuccess;
 }
 

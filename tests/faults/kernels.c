@@ -1,5 +1,6 @@
 /* What a few kernels do, on the CPU, and how long a GPU would take; see stand_in.h. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,12 +24,18 @@ static double ghz(void)
     return mhz ? atof(mhz) / 1e3 : 1.98;
 }
 
-static uint64_t falls_ns = UINT64_MAX; /* from when on the clock is 1.5 GHz: the power limit */
+static const double FALLEN_GHZ = 1.5;
+static uint64_t falls_ns = UINT64_MAX; /* from when on it is that: the power limit */
+
+static double ghz_now(void)
+{
+    return stand_in_now_ns >= falls_ns ? FALLEN_GHZ : ghz();
+}
 
 static uint64_t cycles_at(uint64_t ns)
 {
     const double slow_ns = ns > falls_ns ? (double)(ns - falls_ns) : 0;
-    return (uint64_t)(ghz() * ((double)ns - slow_ns) + 1.5 * slow_ns);
+    return (uint64_t)(ghz() * ((double)ns - slow_ns) + FALLEN_GHZ * slow_ns);
 }
 
 static uint64_t host_ns(void)
@@ -114,11 +121,22 @@ void stand_in_wait(void)
 
 /* --- kernels of probes ------------------------------------------------------------------------ */
 
+/* STAND_IN_WAIT_FALLS=CYCLES:NTH: the clock falls when the nth wait of so many cycles begins. */
+static void fall_at_wait(uint64_t cycles)
+{
+    const char *falls = getenv("STAND_IN_WAIT_FALLS");
+    unsigned long long at, nth;
+    static unsigned long long n;
+    if (falls && sscanf(falls, "%llu:%llu", &at, &nth) == 2 && cycles == at && ++n == nth)
+        falls_ns = stand_in_now_ns;
+}
+
 static void spin(const void *args)
 {
     const struct spin_args *a = args;
+    fall_at_wait(a->asked);
     const struct harness_stamp before = {cycles_at(stand_in_now_ns), stand_in_now_ns};
-    stand_in_now_ns += (uint64_t)((double)a->asked / ghz());
+    stand_in_now_ns += (uint64_t)((double)a->asked / ghz_now());
     if (a->result)
         *a->result = (struct spin_result){
             .cycles = a->asked + 17, .lead = before,

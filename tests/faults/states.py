@@ -487,6 +487,31 @@ def limit(stand_in):
         check(f"in turn, a clock that falls at {falls}: as many samples", len(n) == 1 and min(n) >= 5, n)
 
 
+def waits(stand_in):
+    """Events and counters are compared over the same waits: a clock that falls passes, events that are off do not."""
+    path, words = os.path.join(stand_in.work, "bin/probes/spin"), "of what they take by counters"
+    status, said, cases = measured(stand_in, path)
+    lasts = {case: m["median"] for case, one in cases.items() for m in one["metrics"]}
+    check("waits: events and counters agree", status == 0 and words not in said and
+          abs(lasts["source=measured"] * lasts[""] / 1e9 - 1) < 1e-4, f"{said} {lasts}")
+    # A loop has two passes of warm-up and five more at least, each with a wait of 2 and one of 4 million cycles.
+    for falls, cycle_mhz in (("60000000:1", 1980), ("4000000:1", 1500), ("2000000:4", 1500), ("4000000:4", 1500)):
+        status, said, cases = measured(stand_in, path, STAND_IN_WAIT_FALLS=falls)
+        lasts = {case: m["median"] for case, one in cases.items() for m in one["metrics"]}
+        check(f"waits, a clock that falls at {falls}: it does so", abs(lasts["source=measured"] / 1500e6 - 1) < 1e-3 and
+              abs(1e3 / lasts[""] / cycle_mhz - 1) < 1e-3, f"{said} {lasts}")
+        check(f"waits, a clock that falls at {falls}: events and counters agree",
+              status == 0 and words not in said, said)
+    for times, passes in ((1.01, False), (0.99, False), (1.003, False), (0.997, False), (1.001, True), (0.999, True)):
+        for falls in ("", "60000000:1", "4000000:4"):
+            status, said, _ = measured(stand_in, path, STAND_IN_EVENTS=times, STAND_IN_WAIT_FALLS=falls)
+            check(f"waits, events that say {times} of what passed, fall '{falls}': {'kept' if passes else 'seen'}",
+                  (status, f"by events, waits take {times:.4f} {words}" in said) ==
+                  (0 if passes else 1, not passes), said)
+    status, said, _ = measured(stand_in, path, "--check", STAND_IN_EVENTS=1.01)
+    check("waits, --check: no time is judged", status == 0, said)
+
+
 def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
@@ -622,8 +647,8 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, layer, whole, energy, settings, mps, processes, throttling, nvml, blas,
-                     power, counters):
+        for part in (several, ranks, losses, often, limit, waits, layer, whole, energy, settings, mps, processes, throttling,
+                     nvml, blas, power, counters):
             part(stand_in)
     finally:
         shutil.rmtree(work)
