@@ -7,8 +7,8 @@ Nothing changed: over all pairs within sets, at most 0.3 % of the rows are FASTE
 board's history and without. Something changed: a bundle whose times are all 3 % worse, half of them, one
 of them; all twice as slow. The bundle lies in the folder of results, or elsewhere; there is a history, or
 none. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and
-rows that scatter by more than what is planted need not be found. What the host's clock times
-(timer=wall) is left out of the shares, since it does not scatter by less than 3 %."""
+rows that scatter by more than what is planted need not be found, nor a row of which either bundle has one run only.
+What the host's clock times (timer=wall) is left out of the shares, since it does not scatter by less than 3 %."""
 import collections
 import glob
 import itertools
@@ -26,7 +26,8 @@ FALSE_ALARMS = 0.003
 OF_CARDS = 0.01  # the same between cards
 FOUND = {"seven": 0.85, "few": 0.60}  # of rows with six runs and more; of those with fewer
 ROWS_LEAST, ROWS_LEAST_SEVERAL = 1850, 750  # that are timed in a bundle of all programs, and in one of several GPUs
-SCATTER, SCATTER_SHARE = 1.25, 0.01  # runs of two cards so far apart, and of how many rows they may be
+ONCE = 0.02  # of the rows may have one run in the older bundle, and more in the newer
+SCATTER, SCATTER_SHARE = 1.25, 0.01  # runs of two cards so far apart, and of how many rows they may be; of one card by 2
 LINKS = ("all_reduce", "layer", "peer_memory", "signal")  # programs of several GPUs
 
 
@@ -64,13 +65,13 @@ def moved(verdicts):
     return {name for name, verdict in verdicts.items() if verdict in ("FASTER", "SLOWER")}
 
 
-def scattered(old, new):
-    """Rows whose runs of both bundles lie far apart."""
+def scattered(old, new, by):
+    """Rows whose runs of both bundles lie further apart than that."""
     values = collections.defaultdict(list)
     for run, case, metric in itertools.chain(metrics_of(old), metrics_of(new)):
         if metric.get("median"):
             values[metric_id(run, case, metric)].append(metric["median"])
-    return {name for name, of in values.items() if max(of) > SCATTER * min(of)}
+    return {name for name, of in values.items() if max(of) > by * min(of)}
 
 
 def same_is_same(board, sets, limit, *options):
@@ -96,7 +97,9 @@ def shares_found(what, planted, verdicts, runs):
 
 def check_planted(board, old, new, rows_least=ROWS_LEAST, spared=()):
     bundle = read(new)
-    runs = timed(bundle)
+    runs, before = timed(bundle), timed(read(old))
+    wild = scattered(read(old), bundle, 2) & set(runs)
+    check(len(wild) <= SCATTER_SHARE * len(runs), f"{board}: {len(wild)} rows scatter by more than 2", sorted(wild))
     check(len(runs) >= rows_least, f"{board}: {len(runs)} rows are timed, and not by the host's clock")
     half = set(random.Random(1).sample(sorted(runs), len(runs) // 2))
     quiet, _ = compare(old, new)
@@ -132,11 +135,14 @@ def check_planted(board, old, new, rows_least=ROWS_LEAST, spared=()):
         found = {m for m in moved(verdicts) - moved(quiet) if not m.startswith("derived.")}
         check(found == {one} and status == 1, f"{board}: one of them 3 % worse", f"{one}\n{found}")
 
+        once = [m for m in sorted(runs) if before[m] == 1 < runs[m]]
+        check(len(once) <= ONCE * len(runs), f"{board}: {len(once)} rows have one run in the older bundle only", once)
         twice = plant(set(runs), 2)
         for where, options in (("with history", ()), ("without history", ("--results", empty))):
             verdicts, status = compare(old, twice, *options)
             missed = [f"{verdicts[m]} {m}" for m in sorted(runs)
-                      if runs[m] >= 2 and m not in spared and verdicts.get(m) not in (None, "SLOWER", "GONE", "NEW")]
+                      if min(runs[m], before[m]) >= 2 and m not in wild.union(spared) and
+                      verdicts.get(m) not in (None, "SLOWER", "GONE", "NEW")]
             check(status == 1 and not missed, f"{board}: all twice as slow, {where}: each is SLOWER",
                   "\n".join(missed))
 
@@ -144,7 +150,7 @@ def check_planted(board, old, new, rows_least=ROWS_LEAST, spared=()):
 def check_several(board, old, new):
     """Bundles of several GPUs: what is found in them, and what they are said to differ in."""
     first, second = read(old), read(new)
-    spared = scattered(first, second)
+    spared = scattered(first, second, SCATTER)
     runs = timed(second)
     check(len(spared & set(runs)) <= SCATTER_SHARE * len(runs), f"{board}: {len(spared)} rows scatter", sorted(spared))
     check_planted(board, old, new, ROWS_LEAST_SEVERAL, spared)

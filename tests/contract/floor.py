@@ -154,8 +154,9 @@ def within(predicted, rows, judged):
 
 
 def check_documented():
-    """What docs/FLOOR.md says of the H200's newest layers: how many were predicted on a day before, how many the
-    predictions without the later rows hold, and how many the rows explain now."""
+    """What docs/FLOOR.md says of the H200's newest layers: how many were predicted on the last day before, as the
+    report counts them, and of those of which something was said on 2026-11-24, how many the rows explain now, and how
+    many without the later rows."""
     rows = centres(H200)
     newest = max(path for path in glob.glob(os.path.join(H200, "floor", "*.tsv")) if "\tnear\t" not in read_text(path))
     frozen = {(row["model"], row["context"], row["packaging"]): {name: float(row[name] if row[name] != "-" else "nan")
@@ -168,7 +169,7 @@ def check_documented():
     section = next(s for s in json.loads(told("report", "--format=json", H200))["sections"] if s["name"] == "layer")
     said = re.search(r"Of (\d+) layers and steps (\d+) \((\d+) %\)", " ".join(section["notes"]))
     text = " ".join(read_text(os.path.join(ROOT, "docs", "FLOOR.md")).split())
-    check(said and int(said[1]) == n and f"**{said[2]} of {n} ({said[3]} %) were predicted" in text,
+    check(said and int(said[1]) >= n and f"**{said[2]} of {said[1]} ({said[3]} %) were predicted" in text,
           "docs/FLOOR.md says how many were predicted", said and said[0])
     check(f"**{hold} of {n} ({100 * hold / n:.1f} %) are explained" in text,
           "docs/FLOOR.md says how many are explained", (n, hold))
