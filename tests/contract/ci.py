@@ -78,19 +78,19 @@ def check_gate(place, one, work):
     check(night[:2] == (0, "Gate") and len(night[3]) == 1, "the first night passes: it is the baseline", str(night))
     check(os.path.exists(place.env["STORE"] + "/baseline.json"), "and is kept")
     for i in range(len(one)):
-        old, new, again = one[i:] + one[:i]
+        old, new, again = (one[i:] + one * 2)[:3]  # of two, the second run is the older bundle
         place.start(old)
         night = place.go(new, again)
         check(night[:2] == (0, "Gate"), f"nothing changed: {os.path.basename(old)} to {os.path.basename(new)} passes",
               str(night))
 
     place.start(one[0])
-    planted = [write(os.path.join(work, f"planted{i}.json"), slower(read(path))) for i, path in enumerate(one[1:] + one[:1])]
+    planted = [write(os.path.join(work, f"planted{i}.json"), slower(read(path))) for i, path in enumerate((one[1:] + one)[:3])]
     night = place.go(*planted[:2])
     check(night[0] == 1 and night[1] == "Gate" and night[2].strip() == SLOW, "5 % more for a load from the L2 fails", str(night))
     check(len(night[3]) == 2 and "memory_latency" in night[3][1].split() and len(night[3][1].split()) < 8,
           "after a second run of the programs that are slower", str(night))
-    night = place.go(planted[0], one[2])
+    night = place.go(planted[0], (one * 2)[2])
     check(night[:2] == (0, "Gate") and len(night[3]) == 2, "what the second run does not find passes", str(night))
     single = place.shell(next(block for block in steps()[1] if "compare" in block))
     check(single.returncode == 1 and "SLOWER" in single.stdout, "gated by few numbers, once, it fails", single.stdout)
@@ -164,7 +164,7 @@ def check_history(one, work):
 
 def main():
     one = newest_set(H200)[:3]
-    check(len(one) == 3, "there are three bundles of one set")
+    check(len(one) >= 2, "there are two bundles of one set, or three")
     names = [name for name, _ in steps()[0]]
     check(names == ["Build", "Measure", "Show", "Gate"] and len(steps()[1]) == 2, "the page has its steps", str(names))
     with tempfile.TemporaryDirectory() as work:
