@@ -204,6 +204,13 @@ double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_
 double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
                              const struct gpu_shape *shape, const void *args, double *mhz);
 
+/* Requires that the case's samples of `metric` (bytes/s), launches as a whole, moved no more bytes than
+ * the memory's pins can. `fetched`: bytes at the pins for each byte of the metric. Where launches
+ * reach a share s of the pin rate, it fails when more than 1 - s of their work is left out; whether
+ * all is read or written, what the kernels return must say. What a launch wrote last may still be in
+ * the L2 when it ends, and has then not gone over the pins: at most the L2's size. */
+void gpu_require_below_pins(struct probe_run *r, int metric, double fetched);
+
 /* Mean power of the board while `once` is called again and again, each call putting about `once_ns`
  * of work on the run's stream, and the energy of a call. Some 2 ms are always queued behind what
  * runs, so that the GPU waits only for what takes longer to launch than to run. By NVML's energy

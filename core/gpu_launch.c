@@ -1,5 +1,6 @@
 /* Ways to start a kernel, graphs, and the time between two events; see core/gpu.h. */
 #include <cuda.h>
+#include <math.h>
 
 #include "core/gpu_inside.h"
 #include "core/run.h"
@@ -165,6 +166,14 @@ double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph)
 
     gpu_clock_stop(r);
     return gpu_elapsed_ns(g->start, g->stop);
+}
+
+void gpu_require_below_pins(struct probe_run *r, int metric, double fetched)
+{
+    const double rate = fetched * probe_whole(r, metric), pins = gpu_facts(r)->pin_rate;
+    if (!isnan(rate))
+        probe_require(r, rate <= pins, "whole launches: %.3f TB/s is not above the pin rate of %.3f",
+                      rate / 1e12, pins / 1e12);
 }
 
 void gpu_sample_graphs(struct probe_run *r, int metric, double n, const struct gpu_graph graph[2])

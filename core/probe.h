@@ -150,6 +150,13 @@ void probe_clock(struct probe_run *r, double mhz);
  * are not valid. */
 double probe_median(struct probe_run *r, int metric);
 
+/* A metric over the whole samples of this case so far, in its unit: their values added up, over their
+ * work added up; of a rate, their work over their time. A slope's samples count at both amounts of
+ * work, with all that does not grow with it. Ask this of what the hardware cannot do: no sample takes
+ * less time than its work, but a slope looks too fast where the shorter samples alone are slow. NaN
+ * as above, and for a single value or a map. */
+double probe_whole(struct probe_run *r, int metric);
+
 /* A single value that is not a timing: a count, a ratio, an error. */
 void probe_value(struct probe_run *r, int metric, double value);
 

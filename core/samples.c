@@ -524,16 +524,27 @@ static void describe_cells(json_t *object, const struct probe_metric *m, const s
     json_object_set(object, "grid", s->grid);
 }
 
-/* What one pass of a watched loop measured: its samples and their work, added up. */
+/* Samples and their work, added up. */
+struct total {
+    double value, work;
+};
+
+static struct total total_of(const struct series *s)
+{
+    struct total t = {0, 0};
+    for (size_t i = 0; i < s->n; i++) {
+        t.value += s->value[i];
+        t.work += s->work[i];
+    }
+    return t;
+}
+
+/* What one pass of a watched loop measured. */
 static void describe_pass(struct probe_run *r, json_t *object, const struct series *s)
 {
-    double value = 0, work = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        value += s->value[i];
-        work += s->work[i];
-    }
-    json_object_set_new(object, "pass_value", document_number(value / r->loop.passes));
-    json_object_set_new(object, "pass_work", document_number(work / r->loop.passes));
+    const struct total t = total_of(s);
+    json_object_set_new(object, "pass_value", document_number(t.value / r->loop.passes));
+    json_object_set_new(object, "pass_work", document_number(t.work / r->loop.passes));
 }
 
 /* Unit and direction of a metric are said once in a run, by its name. Where two metrics of one name
@@ -688,6 +699,17 @@ double probe_median(struct probe_run *r, int metric)
     const struct probe_metric *m = metric_of(r, metric);
 
     return series_empty(s) || r->watch ? NAN : median_of(r, m, s);
+}
+
+double probe_whole(struct probe_run *r, int metric)
+{
+    const struct series *s = &r->series[metric];
+    const struct probe_metric *m = metric_of(r, metric);
+    const struct total t = total_of(s);
+
+    if (s->n == 0 || s->grid || s->has_direct || s->missing[0] || r->watch)
+        return NAN;
+    return unit_is_rate(m->unit) ? 1e9 * t.work / t.value : t.value / t.work;
 }
 
 void probe_value(struct probe_run *r, int metric, double value)

@@ -397,7 +397,6 @@ static void measure_read(struct probe_run *r, struct gemv *g, const struct matri
                          unsigned flags)
 {
     size_t n = launches(r, m), bytes = read_bytes(m);
-    double pins = gpu_facts(r)->pin_rate;
     struct gpu_graph graph[2];
 
     if (!isnan(read_rate(g, bytes)) || /* of a matrix with as many bytes */
@@ -413,12 +412,12 @@ static void measure_read(struct probe_run *r, struct gemv *g, const struct matri
     gpu_sample_graphs(r, READ, (double)n * (double)bytes, graph);
     for (size_t i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
+    /* The largest reach 0.95 of it: left out, 5 % show here, and less in the sums of check_read(). */
+    gpu_require_below_pins(r, READ, 1);
 
     double rate = probe_median(r, READ);
     if (isnan(rate) || g->n_reads == READS_MAX)
         return;
-    probe_require(r, rate <= pins, "%.3f TB/s is not above the pin rate of %.3f", rate / 1e12,
-                  pins / 1e12);
     g->reads[g->n_reads].bytes = bytes;
     g->reads[g->n_reads++].rate = rate;
 }

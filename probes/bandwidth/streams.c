@@ -270,11 +270,10 @@ static void measure_hbm(struct probe_run *r, struct mover *m, int form, size_t b
         !can(r, m, form, f->op == READ ? bytes : 2 * bytes, 2 * m->room))
         return;
     measure_streams(r, m, RATE, dealt(m, form, bytes, few), dealt(m, form, bytes, 2 * few));
-
-    double rate = probe_median(r, RATE), pins = gpu_facts(r)->pin_rate;
-    if (!isnan(rate))
-        probe_require(r, rate <= pins, "%.3f TB/s is not above the pin rate of %.3f", rate / 1e12,
-                      pins / 1e12);
+    /* Reads reach 0.95 of it, writes 0.98: what is left out shows here when it is more than the rest,
+     * and in the sums and logs of the timed launches when it is a word or a turn. The driver's calls
+     * have neither, and only their last is checked. */
+    gpu_require_below_pins(r, RATE, 1);
 }
 
 /* Turns per slice such that all slices fit into half of the L2: each side of it may hold a copy. */

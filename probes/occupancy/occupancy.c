@@ -185,11 +185,9 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
                          gpu_launch_ns(r, w->kernel, &shape, &a));
             a.first = (a.first + a.turns * w->turn_elements) & a.mask;
         }
-
-    double rate = probe_median(r, metric);
-    if (!isnan(rate) && !in_l2)
-        probe_require(r, rate <= gpu_facts(r)->pin_rate, "%.2f TB/s is below the pin rate of %.2f",
-                      rate / 1e12, gpu_facts(r)->pin_rate / 1e12);
+    /* Reads reach 0.94 of it: left out, 6 % of them show here, and less in the XOR of check_reads(). */
+    if (!in_l2)
+        gpu_require_below_pins(r, metric, 1);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */

@@ -512,6 +512,24 @@ def waits(stand_in):
     check("waits, --check: no time is judged", status == 0, said)
 
 
+def too_fast(stand_in):
+    """Kernels that do nothing are faster than the memory's pins, or than the lanes of an SM: whole launches are asked,
+    whose time does not grow with their work here, so that a slope is infinite. Slowed by 10000, nothing is too fast."""
+    pins, lanes = "not above the pin rate", "of 128 lanes"
+    for program, case, words in (("probes/occupancy", "level=hbm,warps=4,loads=8", pins),
+                                 ("probes/occupancy", "warps=16,chains=4", lanes),
+                                 ("probes/bandwidth", "level=hbm,op=read,path=ld,bytes=536870912", pins),
+                                 ("probes/layout", "level=hbm,stride=1", pins),
+                                 ("probes/layout", "level=hbm,offset=0,width=16,in_flight=65536", pins),
+                                 ("matmul/gemv", "bytes=1073741824,path=ld,l2=cold", pins)):
+        path = stand_in.link(program)
+        for times in (1, 10000):
+            _, said, _ = measured(stand_in, path, f"--case={case}", STAND_IN_EVENTS=times)
+            check(f"too fast: {program}, {case}, times {times}",
+                  (f"{case}: whole launches: " in said, words in said) == ((times == 1,) * 2), said)
+        os.unlink(path)
+
+
 def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
@@ -647,7 +665,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, waits, layer, whole, energy, settings, mps, processes, throttling,
+        for part in (several, ranks, losses, often, limit, waits, too_fast, layer, whole, energy, settings, mps, processes, throttling,
                      nvml, blas, power, counters):
             part(stand_in)
     finally:

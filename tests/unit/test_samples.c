@@ -10,7 +10,7 @@
 
 #include "tests/unit/check.h"
 
-enum { TIME, SLOPE, RATE, HIGHER, COUNT, CYCLES, P99, P999, ALIKE, AGAIN, N_METRICS };
+enum { TIME, SLOPE, RATE, HIGHER, COUNT, CYCLES, P99, P999, ALIKE, AGAIN, STREAM, N_METRICS };
 static const struct probe_metric metrics[] = {
     [TIME] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "wall", "", "a time"},
     [SLOPE] = {"slope", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "", "a time by slope"},
@@ -22,6 +22,7 @@ static const struct probe_metric metrics[] = {
     [P999] = {"p999", "ns", PROBE_LOWER, PROBE_P999, "wall", "", "a longer one"},
     [ALIKE] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "event", "", "the same by another timer"},
     [AGAIN] = {"time", "cycles", PROBE_EXACT, PROBE_EACH, "device", "", "its name, and no other word of it"},
+    [STREAM] = {"stream", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, "event", "", "a rate by slope"},
 };
 const struct probe probe = {
     .name = "made_up", .what = "?", .method = 1, .metrics = metrics, .n_metrics = N_METRICS,
@@ -616,6 +617,77 @@ static void median_within_the_run(void **state)
     assert_close(probe_median(r, RATE), 1e10, 1e-12);
 }
 
+/* T(n) = ns_a_unit n + 5, but late_ns more for the shorter of n = 1000 and 2000: as rate and as time. */
+static void sample_late(double ns_a_unit, double late_ns)
+{
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
+    while (probe_more(r))
+        for (int n = 1000; n <= 2000; n += 1000) {
+            const double ns = ns_a_unit * n + 5 + (n == 1000 ? late_ns : 0);
+            probe_sample(r, STREAM, n, ns);
+            probe_sample(r, SLOPE, n, ns);
+        }
+}
+
+/* A slope is faster than what was possible where the shorter samples alone are slow. Whole samples never
+ * are; half of the work left out, or a tenth, is seen by both. */
+static void whole_samples_are_not_too_fast(void **state)
+{
+    const double least_ns = 1, most_rate = 1e9; /* of a unit, what is possible */
+    (void)state;
+    sample_late(1.06, 0);
+    assert_close(probe_median(r, STREAM), 1e9 / 1.06, 1e-12);
+    assert_close(probe_whole(r, STREAM), 1e9 * 3000 / (3180 + 10), 1e-12);
+    assert_close(probe_whole(r, SLOPE), (3180 + 10) / 3000.0, 1e-12);
+    sample_late(1.06, 80);
+    assert_true(probe_median(r, STREAM) > most_rate && probe_median(r, SLOPE) < least_ns);
+    assert_true(probe_whole(r, STREAM) < most_rate && probe_whole(r, SLOPE) > least_ns);
+    sample_late(1.06, 3000); /* so late that the slope falls, and is none */
+    assert_nan(probe_median(r, STREAM));
+    assert_close(probe_whole(r, STREAM), 1e9 * 3000 / (3180 + 10 + 3000), 1e-12);
+    for (int late = 0; late <= 80; late += 80)
+        for (int half = 0; half <= 1; half++) {
+            sample_late(1.06 * (half ? 0.5 : 0.9), late);
+            assert_true(probe_median(r, STREAM) > most_rate && probe_median(r, SLOPE) < least_ns);
+            assert_true(probe_whole(r, STREAM) > most_rate && probe_whole(r, SLOPE) < least_ns);
+        }
+}
+
+/* Each sample of each work counts as it is, the rare slow one too; warm-up does not. */
+static void whole_is_of_all_samples(void **state)
+{
+    int pass = 0;
+    (void)state;
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
+    for (; probe_more(r); pass++) {
+        probe_sample(r, TIME, 2, pass < 2 ? 1e12 : pass == 5 ? 1200 : 200);
+        probe_sample(r, RATE, 1000, pass < 2 ? 1e12 : 100);
+    }
+    assert_int_equal(pass - 2, 20);
+    assert_same(probe_median(r, TIME), 100);
+    assert_same(probe_whole(r, TIME), (19 * 200 + 1200) / 40.0);
+    assert_close(probe_whole(r, RATE), 1e10, 1e-12);
+}
+
+/* None was sampled, or what was handed over is no sample. */
+static void whole_of_nothing(void **state)
+{
+    const double cells[] = {1, 2};
+    (void)state;
+    assert_non_null(strstr(failure_of(probe_whole(r, TIME)), "outside a case"));
+    assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
+    assert_nan(probe_whole(r, TIME));
+    probe_value(r, COUNT, 3);
+    probe_grid(r, CYCLES, (struct probe_axis){"a", 1, NULL}, (struct probe_axis){"b", 2, NULL}, cells);
+    probe_sample(r, HIGHER, 1, 1);
+    probe_missing(r, HIGHER, "it is not to be known");
+    assert_nan(probe_whole(r, COUNT));
+    assert_nan(probe_whole(r, CYCLES));
+    assert_nan(probe_whole(r, HIGHER));
+    assert_true(probe_begin_case(r, 0, "k=2")); /* what came before is of another case */
+    assert_nan(probe_whole(r, HIGHER));
+}
+
 /* --- single values ------------------------------------------------------------------------------------- */
 
 static void single_values(void **state)
@@ -970,6 +1042,7 @@ static void check_runs_the_body_once(void **state)
     }
     assert_int_equal(pass, 1);
     assert_nan(probe_median(r, TIME));
+    assert_nan(probe_whole(r, TIME));
     samples_close_case(r);
     assert_int_equal(json_array_size(r->cases), 0);
 }
@@ -1048,6 +1121,7 @@ static void a_watch_sees_every_pass_but_warm_up(void **state)
         strcat(watched, "b");
     }
     assert_string_equal(watched, "bb(b)(b)(b)");
+    assert_nan(probe_whole(r, TIME));
     const json_t *one = last_case(), *m = metric_of(one, "time");
     assert_string_equal(text(one, "stopped"), "watched");
     assert_int_equal(number(one, "passes"), 3);
@@ -1089,6 +1163,9 @@ int main(void)
         TEST(rates_are_converted_afterwards),
         TEST(more_than_one_case),
         TEST(median_within_the_run),
+        TEST(whole_samples_are_not_too_fast),
+        TEST(whole_is_of_all_samples),
+        TEST(whole_of_nothing),
         TEST(single_values),
         TEST(words_are_said_once),
         TEST(digits_of_figures),
