@@ -168,14 +168,15 @@ static void sample(struct probe_run *r, const struct barriers_result *x, int n, 
     }
 }
 
-/* Second method: the time of the whole launch, divided by all its barriers. It can only be more
- * than the slope, by at most the clock reads and the loops. */
+/* Second method: the time of the whole launch, divided by all its barriers. It is more than the
+ * slope, by at most the clock reads and the loops, where the last launch is as the median one; a
+ * cluster of 16 with remote stores was seen at 0.913 of it. A miscount by two gives 0.5 or 2. */
 static void check_whole(struct probe_run *r, const struct barriers_result *x, double barriers,
                         double slope)
 {
     double each = (double)(x->tail.cycles - x->lead.cycles) / barriers;
     if (isfinite(slope))
-        probe_require(r, each > 0.9 * slope && each < 1.15 * slope + 8,
+        probe_require(r, each > 0.85 * slope && each < 1.15 * slope + 8,
                       "whole launch %.1f cycles a barrier, slope %.1f", each, slope);
 }
 

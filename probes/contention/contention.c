@@ -208,12 +208,13 @@ static void value_of_interval(struct probe_run *r, int rate, int interval, doubl
         probe_value(r, rate, amount / cycles);
 }
 
-/* A bank serves one word per cycle, which limits these rates; checked within 0.3 %. */
+/* A bank serves one word per cycle, which limits these rates. Checked within 1 %, since it is a slope:
+ * 0.9983 cycles was seen. A bank that serves two would give 0.5. */
 static void check_banks(struct probe_run *r, uint32_t ways)
 {
     const double loads = probe_median(r, BANK_LOAD), stores = probe_median(r, BANK_STORE);
     if (isfinite(loads) && isfinite(stores))
-        probe_require(r, loads > 0.997 * ways && stores > 0.997 * ways,
+        probe_require(r, loads > 0.99 * ways && stores > 0.99 * ways,
                       "%u words of a bank: loaded in %.4f cycles, stored in %.4f", ways, loads,
                       stores);
 }

@@ -11,7 +11,12 @@
 
 PROBE_IMAGE(sm_to_sm_handover);
 
-enum { BUDGET_NS = 2000000, SILENT_NS = 100000, FLAG_APART = 32 * 9, CONTROL_LAUNCHES = 20 };
+enum {
+    BUDGET_NS = 20000000, /* of a launch: a slice of time for another process takes about 2 ms */
+    SILENT_NS = 100000,   /* of the control, whose flag never comes */
+    FLAG_APART = 32 * 9,
+    CONTROL_LAUNCHES = 20,
+};
 
 struct hand {
     cudaKernel_t ordered, unordered;
