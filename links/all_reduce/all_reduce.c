@@ -27,7 +27,8 @@
  * --set bytes takes one length, a multiple of 64 (16 bytes a rank of four), and type its elements.
  *
  * Sums are made in fp32 in the order of ranks, so that all ranks have the same bits. Results of a
- * launch are compared with float64 and with each other before and after timing, on fresh numbers.
+ * launch are compared with float64 and with each other before and after timing, on fresh numbers: the
+ * whole vector with --set bytes, else of more than 768 KiB its ends and its middle, 256 KiB of each.
  * NCCL may round each partial sum to the vector's type, which from three ranks on costs more than the
  * one rounding of ours (rounding.h): `error` is in shares of what each may cost.
  * `campaign` checks every unit of many rounds on the GPU, where warps come late at random: 20000, and
@@ -51,8 +52,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/half.h"
-#include "links/all_reduce/rounding.h"
+#include "links/all_reduce/judge.h"
 #include "links/common/teams.h"
 
 PROBE_IMAGE(all_reduce);
@@ -85,7 +85,7 @@ enum {
     PACKETS_MOST = 64 << 10,
     BYTES_MOST = 64 << 20,
     PUSH_MOST = 16 << 20, /* more would ask for mailboxes of gigabytes, where two shots win anyway */
-    PIECE = 256 << 10,    /* of a long vector its ends and its middle are compared */
+    PIECE = 256 << 10,    /* of a vector, compared at once */
     NODES = 16,
     CAMPAIGN_ROUNDS = 20000,
     CAMPAIGN_DEEP = 1000000,
@@ -284,73 +284,33 @@ static void launch(const struct bench *b, const struct job *j, int node,
 
 /* --- whether it is right ---------------------------------------------------------------------- */
 
-static double element(enum gpu_type type, const void *from, size_t i)
+static void read_piece(const void *of, int rank, bool is_result, size_t at, size_t bytes, char *to)
 {
-    return type == GPU_BF16 ? half_bf16(((const uint16_t *)from)[i]) : ((const float *)from)[i];
-}
-
-/* What one piece of the result is held against. */
-struct verdict {
-    double error; /* in shares of the bound */
-    double differ;
-};
-
-/* Elements at `at` of the results, all within one rank's part of a gather. */
-static void judge_piece(const struct bench *b, const struct job *j, double scale, size_t at,
-                        size_t bytes, struct verdict *v)
-{
-    const size_t size = gpu_type_size(j->type), owner = at / j->bytes;
-    const double unit = j->type == GPU_BF16 ? HALF_BF16_UNIT : 0x1p-24;
-    const bool is_part = j->op == REDUCE_SCATTER, gathers = j->op == ALL_GATHER;
-
-    for (int rank = 0; rank < b->gpus; rank++)
-        links_read(b->links, rank, b->host[b->gpus + rank], b->to.at[rank][rank] + at, bytes);
-    for (int out = 0; out < (is_part ? b->gpus : 1); out++) {
-        const size_t in = gathers ? at % j->bytes : is_part ? (size_t)out * j->bytes + at : at;
-        for (int rank = 0; rank < b->gpus; rank++)
-            links_read(b->links, rank, b->host[rank], b->from.at[rank][rank] + in, bytes);
-        for (size_t i = 0; i < bytes / size; i++) {
-            double sum = 0, whole = 0;
-            for (int rank = 0; rank < b->gpus; rank++)
-                if (!gathers || (size_t)rank == owner) {
-                    sum += scale * element(j->type, b->host[rank], i);
-                    whole += scale * fabs(element(j->type, b->host[rank], i));
-                }
-            const double bound =
-                gathers ? 0 : rounding_cost(unit, b->gpus, j->by == OURS, sum, whole);
-            const double off = fabs(element(j->type, b->host[b->gpus + out], i) - sum);
-            const double share = off == 0 ? 0 : off / bound;
-            v->error = share <= v->error ? v->error : share; /* NaN stays */
-        }
-    }
-    for (int rank = 1; rank < b->gpus && !is_part; rank++)
-        for (size_t i = 0; i < bytes / size; i++)
-            v->differ += memcmp(b->host[b->gpus] + i * size, b->host[b->gpus + rank] + i * size,
-                                size) != 0;
-}
-
-/* `to` against the sum of all ranks' `from`, times the scale. */
-static struct verdict judge(const struct bench *b, const struct job *j, double scale)
-{
-    const size_t parts = j->op == ALL_GATHER ? (size_t)b->gpus : 1;
-    const size_t piece = j->bytes < PIECE ? j->bytes : PIECE;
-    struct verdict v = {0};
-
-    for (size_t part = 0; part < parts; part++) {
-        const size_t at[] = {0, (j->bytes - piece) / 2 / 16 * 16, j->bytes - piece};
-        for (size_t i = 0; i < (j->bytes > piece ? 3 : 1); i++)
-            judge_piece(b, j, scale, part * j->bytes + at[i], piece, &v);
-    }
-    return v;
+    const struct bench *b = of;
+    const struct links_memory *m = is_result ? &b->to : &b->from;
+    links_read(b->links, rank, to, m->at[rank][rank] + at, bytes);
 }
 
 static void require_right(struct probe_run *r, const struct bench *b, const struct job *j,
                           double scale)
 {
-    const struct verdict v = judge(b, j, scale);
+    struct judged all = {.ranks = b->gpus,
+                         .bytes = j->bytes,
+                         .is_bf16 = j->type == GPU_BF16,
+                         .is_part = j->op == REDUCE_SCATTER,
+                         .gathers = j->op == ALL_GATHER,
+                         .once = j->by == OURS,
+                         .whole = probe_parameter(r, "bytes") != 0,
+                         .scale = scale,
+                         .piece = PIECE,
+                         .read = read_piece,
+                         .of = b};
+
+    memcpy(all.host, b->host, sizeof all.host);
+    const struct verdict v = judge(&all);
     probe_value(r, ERROR, v.error);
     probe_value(r, DIFFER, v.differ);
-    probe_require(r, v.error <= 1 && v.differ == 0,
+    probe_require(r, judge_is_right(v),
                   "%s of %zu bytes: error %.3g of what rounding may cost, %.0f elements differ",
                   op_names[j->op], j->bytes, v.error, v.differ);
 }

@@ -1,13 +1,16 @@
-// faults: thread epoch half single kept empty arrival alone
+// faults: thread epoch half single kept empty arrival alone unadded slot ends
 //
 // Two and four ranks at once: the exchanges of links/all_reduce over many rounds, with warps that come
 // late, sizes that nothing divides, and payloads that hold what the protocol might trip over; against
-// double; a rank that never comes; flags and barriers of links/signal.
+// double; what the program's own check says of them, and of faults between the pieces that it compares; a
+// rank that never comes; flags and barriers of links/signal.
 #include "tests/shim/shim.h"
 
 #include "core/half.c"
 #include "links/all_reduce/campaign.cu"
+#include "links/all_reduce/judge.c"
 #include "links/all_reduce/nodes.cu"
+#include "links/all_reduce/rounding.c"
 #include "links/signal/signal.cu"
 
 // --- ranks ---------------------------------------------------------------------------------------
@@ -277,6 +280,108 @@ static void test_exchanges(uint64_t units)
     RUN_CAMPAIGN(all_gather, packets, any, 4, NODE_ALL);
 }
 
+// --- what the program says -----------------------------------------------------------------------
+
+// 13 pieces of a vector in plain slots. One unit is in a middle one: neither the first step of its thread
+// nor the last, neither in the first rank's part nor in the last one's of four, and not where the ends
+// and the middle are compared.
+enum { JUDGED_UNITS = 797, JUDGED_PIECE = 1024, MIDDLE = 470 };
+
+// One rank's numbers of that unit are not added; or the result of that unit is written one slot off, by
+// all ranks alike.
+enum middle_fault { NO_FAULT, UNADDED, SLOT };
+static enum middle_fault planted;
+
+template <typename OP> struct with_fault {
+    template <typename FROM, typename TO>
+    static void round(const struct exchange &x, struct exchange_turn &t, uint64_t units, float scale,
+                      const FROM &from, const TO &to)
+    {
+        const auto sent = [&](uint64_t i) {
+            auto u = from(i);
+            if (planted == UNADDED && x.team.rank == 1 && i % units == MIDDLE)
+                u = {};
+            return u;
+        };
+        const auto got = [&](uint64_t i, auto u) {
+            to(planted == SLOT && i % units == MIDDLE ? i + 1 : i, u);
+        };
+        OP::round(x, t, units, scale, sent, got);
+    }
+};
+
+template <typename OP, typename WIRE> static void judged_node(const struct exchange_args a)
+{
+    node<with_fault<OP>, typename WIRE::unit>(a);
+}
+
+static void read_vector(const void *of, int rank, bool is_result, size_t at, size_t bytes, char *to)
+{
+    const struct exchange_args *a = (const struct exchange_args *)of + rank;
+    memcpy(to, (const char *)(is_result ? a->to : a->from) + at, bytes);
+}
+
+static struct verdict judge_ranks(const struct exchange_args *a, unsigned ranks, size_t bytes, bool bf,
+                                  int kind)
+{
+    struct judged j = {};
+    j.ranks = (int)ranks;
+    j.bytes = bytes;
+    j.is_bf16 = bf;
+    j.is_part = kind == NODE_PART;
+    j.gathers = kind == NODE_ALL;
+    j.once = true;
+    j.whole = !shim_fault("ends");
+    j.scale = 1;
+    j.piece = JUDGED_PIECE;
+    j.read = read_vector;
+    j.of = a;
+    for (unsigned k = 0; k < 2 * ranks; k++)
+        j.host[k] = (char *)shim_alloc(JUDGED_PIECE);
+    return judge(&j);
+}
+
+static void test_judged(const char *name, node_kernel *kernel, bool bf, bool packed, int kind,
+                        unsigned ranks, enum middle_fault fault)
+{
+    const size_t bytes = JUDGED_UNITS * (packed ? PACKET_PAYLOAD : PLAIN_PAYLOAD);
+    const size_t in = kind == NODE_PART ? bytes * ranks : bytes;
+    const size_t out = kind == NODE_ALL ? bytes * ranks : bytes;
+    struct ranks all = make_ranks(ranks, exchange_slots(JUDGED_UNITS, ranks));
+    struct exchange_args a[LINKS_MOST];
+
+    for (unsigned k = 0; k < ranks; k++) {
+        void *from = shim_alloc(in);
+        for (size_t i = 0; i < in / (bf ? 2 : 4); i++)
+            set_number(from, bf, i, (float)shim_normal());
+        a[k] = {all.x[k], from, shim_alloc(out), JUDGED_UNITS, 1, 1, NULL};
+    }
+    planted = fault != NO_FAULT       ? fault
+              : shim_fault("unadded") ? UNADDED
+              : shim_fault("slot")    ? SLOT
+                                      : NO_FAULT;
+    shim_launch_ranks(kernel, a, ranks, 2, 32, 0);
+    const struct verdict v = judge_ranks(a, ranks, bytes, bf, kind);
+    shim_check(judge_is_right(v) == (fault == NO_FAULT), "%s of %u, fault %d: error %g, %g differ", name,
+               ranks, fault, v.error, v.differ);
+    shim_check(lost(all, ranks) == 0, "%s: a rank was lost", name);
+}
+
+#define JUDGED(wire, type, ranks, kind, op, ...)                                                   \
+    test_judged(#op " " #wire " " #type, judged_node<op<__VA_ARGS__>, wire>, IS_BF(type),          \
+                #wire[1] == 'a', kind, ranks, (enum middle_fault)fault)
+
+static void test_middle(void)
+{
+    for (int fault = NO_FAULT; fault <= SLOT; fault++) {
+        JUDGED(packets, bf16, 2, NODE_SUM, push_all_reduce, packets, bf16, 2);
+        JUDGED(plain, fp32, 4, NODE_SUM, push_all_reduce, plain, fp32, 4);
+        JUDGED(plain, bf16, 4, NODE_SUM, two_shot_all_reduce, plain, bf16, 4);
+        JUDGED(plain, fp32, 2, NODE_PART, push_reduce_scatter, plain, fp32, 2);
+        JUDGED(plain, bf16, 4, NODE_ALL, push_all_gather, plain, 4);
+    }
+}
+
 // --- flags and barriers --------------------------------------------------------------------------
 
 static void test_ring(void (*kernel)(const struct ring_args), unsigned ranks, bool carries)
@@ -361,6 +466,7 @@ static void shim_test(void)
     test_hasty(2);
     test_exchanges(1);
     test_exchanges(101);
+    test_middle();
     test_ring(signal_ring_relaxed, 2, false);
     test_ring(signal_ring_acquire, 4, true);
     test_ring(signal_ring_packet, 2, true);
