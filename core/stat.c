@@ -177,6 +177,18 @@ bool stat_ratio(const double *new_values, size_t n, const double *old_values, si
     return rank > 0;
 }
 
+void stat_pairs_add(struct stat_pairs *pairs, double of, double over)
+{
+    if (pairs->n < STAT_PAIRS_MOST)
+        pairs->ratio[pairs->n++] = of / over;
+}
+
+double stat_pairs_median(struct stat_pairs *pairs)
+{
+    stat_sort(pairs->ratio, pairs->n);
+    return stat_median(pairs->ratio, pairs->n);
+}
+
 bool stat_disjoint(const double *a, size_t n, const double *b, size_t m)
 {
     bool above = n > 0 && m > 0, below = above;

@@ -52,6 +52,16 @@ struct stat_ratio {
 bool stat_ratio(const double *new_values, size_t n, const double *old_values, size_t m,
                 double confidence, struct stat_ratio *ratio);
 
+/* Ratios of pairs, of which the median is asked: two instruments measured both of each pair. Beyond
+ * STAT_PAIRS_MOST, no more are taken. The median is NaN without any; asking for it sorts them. */
+enum { STAT_PAIRS_MOST = 1024 };
+struct stat_pairs {
+    size_t n;
+    double ratio[STAT_PAIRS_MOST];
+};
+void stat_pairs_add(struct stat_pairs *pairs, double of, double over);
+double stat_pairs_median(struct stat_pairs *pairs);
+
 /* True when every value of a lies beyond (strictly below or strictly above) every value of b. */
 bool stat_disjoint(const double *a, size_t n, const double *b, size_t m);
 

@@ -44,7 +44,6 @@ enum {
     CYCLES = 2000000, /* 1 ms */
     OVERSHOOT = 100,
     BUSY_CYCLES = 60000000,
-    PAIRS = 1024, /* that are compared; 32 ms hold about ten */
 };
 static const double AGREE = 0.002;
 
@@ -86,8 +85,7 @@ static void measure_waited(struct probe_run *r, const struct spinner *s, int ask
 /* Whether events and counters agree is asked of each pair of waits by itself. */
 static void measure_cycle(struct probe_run *r, const struct spinner *s)
 {
-    double ratio[PAIRS];
-    size_t n_pairs = 0;
+    struct stat_pairs pairs = {0};
 
     if (!probe_begin_case(r, 0, PROBE_NO_KEYS))
         return;
@@ -109,13 +107,11 @@ static void measure_cycle(struct probe_run *r, const struct spinner *s)
             by_events += sign * ns;
             by_counters += sign * 1e3 * (double)n / mhz;
         }
-        if (n_pairs < PAIRS)
-            ratio[n_pairs++] = by_events / by_counters;
+        stat_pairs_add(&pairs, by_events, by_counters);
     }
     if (isnan(probe_median(r, CYCLE_TIME)))
         return;
-    stat_sort(ratio, n_pairs);
-    double agreed = stat_median(ratio, n_pairs);
+    double agreed = stat_pairs_median(&pairs);
     probe_require(r, fabs(agreed - 1) < AGREE,
                   "by events, waits take %.4f of what they take by counters", agreed);
 }

@@ -530,6 +530,28 @@ def too_fast(stand_in):
         os.unlink(path)
 
 
+def peaks(stand_in):
+    """The tensor peak's events and counters are compared pair by pair: a host that stalls once before a launch passes,
+    events that are off do not. (The products are not computed here, which the program sees.)"""
+    path, words = stand_in.link("probes/instructions"), "of the cycles that the SMs count"
+    keys = "op=mma,shape=m16n8k16,type=fp16,acc=fp32"
+    def said_of(**environment):
+        _, said, cases = measured(stand_in, path, f"--case={keys}", **environment)
+        peak = [m["n"] for m in cases[keys]["metrics"] if m["name"] == "tensor_peak"]
+        check(f"peaks {environment}: measured, and products that are none are seen", len(peak) == 1 and "products" in said,
+              f"{said} {cases}")
+        return said
+    # A loop has two passes of warm-up and five more at least, each with two launches.
+    for stall in ("", "1:460000", "6:460000", "7:1000000", "14:1000000"):
+        said = said_of(STAND_IN_STALL=stall)
+        check(f"peaks, a stall '{stall}': events and counters agree", words not in said, said)
+    for times, passes in ((1.05, False), (0.95, False), (1.03, True), (0.97, True)):
+        for stall in ("", "6:460000"):
+            said = said_of(STAND_IN_EVENTS=times, STAND_IN_STALL=stall)
+            check(f"peaks, events that say {times} of what passed, stall '{stall}': {'kept' if passes else 'seen'}",
+                  (f"by events and clock {times:.3f} {words}" in said) != passes, said)
+
+
 def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
@@ -665,8 +687,8 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, waits, too_fast, layer, whole, energy, settings, mps, processes, throttling,
-                     nvml, blas, power, counters):
+        for part in (several, ranks, losses, often, limit, waits, too_fast, peaks, layer, whole, energy, settings, mps, processes,
+                     throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
         shutil.rmtree(work)

@@ -473,6 +473,24 @@ static void borders(void **unused)
     assert_true(isnan(stat_border(two, 3, 4, &width)) && width == 0);
 }
 
+/* One pair that is far off moves the median little, and the ratio of the sums by a half. */
+static void pairs(void **unused)
+{
+    (void)unused;
+    struct stat_pairs p = {0};
+    assert_nan(stat_pairs_median(&p));
+    for (int i = 0; i < 6; i++)
+        stat_pairs_add(&p, i == 2 ? 401 : 100 + i, 100);
+    assert_same(stat_pairs_median(&p), (1.03 + 1.04) / 2);
+    stat_pairs_add(&p, -300, 100);
+    assert_same(stat_pairs_median(&p), 1.03);
+    p.n = 0;
+    for (int i = 0; i < STAT_PAIRS_MOST + 9; i++)
+        stat_pairs_add(&p, i < STAT_PAIRS_MOST ? 2 : 9, 1);
+    assert_true(p.n == STAT_PAIRS_MOST && p.ratio[STAT_PAIRS_MOST - 1] == 2);
+    assert_same(stat_pairs_median(&p), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +510,7 @@ int main(void)
         cmocka_unit_test(ratio_refuses),
         cmocka_unit_test(order_scale_and_shift),
         cmocka_unit_test(ratio_properties),
+        cmocka_unit_test(pairs),
         cmocka_unit_test(disjoint),
         cmocka_unit_test(slopes),
         cmocka_unit_test(slope_of_noisy_minima),
