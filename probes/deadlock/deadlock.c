@@ -17,8 +17,9 @@
  * them.
  *
  * Inside the timed region: nothing is timed. Each outcome comes with three facts: how long the host
- * waited; the longest wait of a block at one barrier; and how many blocks of the second launch were
- * present when a block of the first left, including those that took a place just freed.
+ * waited, where there is a holder from before its launch; the longest wait of a block at one
+ * barrier; and how many blocks of the second launch were present when a block of the first left,
+ * including those that took a place just freed.
  * Expected: ordinary launches complete if all their blocks fit and never otherwise, since blocks
  * that wait are not preempted for blocks that have not started. Cooperative launches that do not
  * fit are refused. Unequal waits deadlock in both. With the holder, both complete once it has left:
@@ -109,7 +110,7 @@ static unsigned blocks_of(const struct scene *scene, unsigned capacity)
 /* How a scene ended; the child prints the fields in this order. */
 struct outcome {
     char end;
-    unsigned took_us;   /* host time from the launch until it was over */
+    unsigned took_us;   /* host time until it was over, from the launch, or from the holder's */
     unsigned waited_us; /* longest wait of a block at one barrier */
     unsigned beside;    /* blocks of the second launch present when one of the first left */
 };
@@ -154,18 +155,18 @@ static bool hold(struct probe_run *r, const struct spinner *s)
         .came = s->came, .held = (uint32_t *)(uintptr_t)s->held, .ns = HOLD_NS};
     struct gpu_shape shape = {.grid = {s->half, 1, 1}, .block = SPIN_THREADS,
                               .shared = gpu_facts(r)->shared_per_block, .stream = s->holder};
-    uint64_t came = probe_host_ns();
     *s->held = 0;
     CUDA(cudaMemsetAsync(s->came, 0, sizeof *s->came, s->holder));
     gpu_launch_shape(r, s->hold, &shape, &a);
-    while (*s->held < s->half && probe_host_ns() - came < HOLD_NS / 2)
+    const uint64_t launched = probe_host_ns(); /* the first launch may load the kernel */
+    while (*s->held < s->half && probe_host_ns() - launched < HOLD_NS / 2)
         ;
     return *s->held == s->half;
 }
 
-/* Runs the launch of a scene, or both launches, until they end. */
+/* Runs the launch of a scene, or both, until they end; says when the host had queued them. */
 static cudaError_t spin(struct probe_run *r, const struct spinner *s, const struct scene *scene,
-                        uint32_t patience_ns)
+                        uint32_t patience_ns, uint64_t *queued)
 {
     cudaStream_t second = scene->with == OVERTAKEN ? s->urgent : s->second;
     struct gpu_shape shape = {.block = SPIN_THREADS, .cooperative = scene->launch[0] == 'c',
@@ -179,6 +180,7 @@ static cudaError_t spin(struct probe_run *r, const struct spinner *s, const stru
         a.mine = s->tally + 1, a.others = s->tally;
         result = gpu_try_launch(r, s->spin, &shape, &a);
     }
+    *queued = probe_host_ns();
     gpu_grants(result, "cudaLaunchKernelExC", __FILE__, __LINE__); /* what a refusal is, the caller judges */
     gpu_wait(r);
     CUDA(cudaStreamSynchronize(second));
@@ -195,10 +197,10 @@ static struct outcome play(struct probe_run *r, const struct spinner *s, const s
     CUDA(cudaMemsetAsync(s->tally, 0, sizeof tally, gpu_stream(r)));
     CUDA(cudaMemsetAsync(s->state, 0, sizeof *s->state, gpu_stream(r)));
     gpu_wait(r);
+    uint64_t began = probe_host_ns(), queued; /* before the holder, or a late host made it short */
     if (is_held(scene))
         held = hold(r, s);
-    uint64_t began = probe_host_ns();
-    cudaError_t result = spin(r, s, scene, patience_ns);
+    cudaError_t result = spin(r, s, scene, patience_ns, &queued);
     unsigned took_us = (unsigned)((probe_host_ns() - began) / 1000);
     CUDA(cudaDeviceSynchronize());
     gpu_to_host(r, tally, s->tally, sizeof tally);
@@ -209,7 +211,7 @@ static struct outcome play(struct probe_run *r, const struct spinner *s, const s
     struct outcome o = {complete ? COMPLETE : GIVEN_UP, took_us, longest / 1000, tally[0].beside};
     if (result != cudaSuccess)
         o.end = result == cudaErrorCooperativeLaunchTooLarge ? TOO_LARGE : OTHER;
-    else if (!held)
+    else if (!held || (is_held(scene) && queued - began >= HOLD_NS))
         o.end = NOT_HELD;
     return o;
 }
@@ -240,7 +242,8 @@ static struct outcome outcome_of(const char *said, size_t scene)
 }
 
 /* Was the holder there? It must have held its SMs, and a launch that needed them must not have
- * ended before it let go. */
+ * ended before it let go. It cannot have let go within HOLD_NS of the moment before its launch: a
+ * launch queued by then met it, and one that waited took no less, however late the host was. */
 static bool checked_hold(struct probe_run *r, const struct outcome *o)
 {
     return probe_require(r, o->end != NOT_HELD, "the other kernel holds half of the SMs") &&

@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/device/harness.h"
 #include "core/device/host_clock.h"
 #include "core/device/sides.h"
+#define spin_args deadlock_spin_args /* spin has one, too */
+#include "probes/deadlock/args.h"
+#undef spin_args
 #include "probes/graphs/args.h"
 #include "probes/instructions/args.h"
 #include "probes/spin/args.h"
@@ -89,9 +93,10 @@ static void ask_sides(const void *args)
     }
 }
 
-/* The only kernel that talks with the host while it runs. */
+/* One of the two kernels that talk with the host while they run. */
 static pthread_t answerer;
 static bool answering;
+static uint64_t busy_until; /* by the host's clock */
 static struct host_clock_handshake_args questions;
 
 static void *answer(void *nothing)
@@ -118,6 +123,8 @@ void stand_in_wait(void)
     if (answering)
         pthread_join(answerer, NULL);
     answering = false;
+    while (host_ns() < busy_until)
+        usleep(1000);
 }
 
 /* --- kernels of probes ------------------------------------------------------------------------ */
@@ -161,6 +168,46 @@ static void throughput(const void *args)
     stand_in_now_ns += (uint64_t)(CYCLES_A_TURN * a->turns / ghz_now());
 }
 
+/* The holder's blocks are all there a millisecond after its launch. STAND_IN_HOLDS="LOADS LATE WAITS": it takes so
+ * many us to load the kernel, after its launch the host is so many us late, and the next kernel waits for it, or does
+ * not. */
+static uint64_t held_until;
+
+static void holds(int *loads_us, int *late_us, int *waits)
+{
+    const char *text = getenv("STAND_IN_HOLDS");
+    *loads_us = *late_us = 0, *waits = 1;
+    if (text)
+        sscanf(text, "%d %d %d", loads_us, late_us, waits);
+}
+
+static void *come(void *held)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    *(volatile uint32_t *)held = STAND_IN_SMS / 2;
+    return NULL;
+}
+
+static void hold(const void *args)
+{
+    const struct hold_args *a = args;
+    int loads_us, late_us, waits;
+    holds(&loads_us, &late_us, &waits);
+    stand_in_wait();
+    usleep((useconds_t)loads_us);
+    held_until = host_ns() + a->ns;
+    answering = pthread_create(&answerer, NULL, come, a->held) == 0;
+    usleep((useconds_t)late_us);
+}
+
+static void wait_for_holder(const void *nothing)
+{
+    int loads_us, late_us, waits;
+    (void)nothing;
+    holds(&loads_us, &late_us, &waits);
+    busy_until = waits ? held_until : 0;
+}
+
 static void reads(const void *args)
 {
     *((const struct reads_args *)args)->out = 2 * TIMERS_READS;
@@ -188,6 +235,7 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
         void (*run)(const void *);
     } known[] = {{"harness_tick", tick},   {"harness_warm", warm}, {"harness_stamp", stamp},
                  {"host_clock_handshake", handshake},              {"spin_wait", spin},
+                 {"deadlock_hold", hold},  {"deadlock_spin", wait_for_holder},
                  {"sides_ask", ask_sides},
                  {"timers_reads", reads},  {"timers_skew", skew},  {"graphs_add", add}};
 

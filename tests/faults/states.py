@@ -552,6 +552,18 @@ def peaks(stand_in):
                   (f"by events and clock {times:.3f} {words}" in said) != passes, said)
 
 
+def holders(stand_in):
+    """A launch that needs the SMs that another kernel holds must wait for it: one that does passes, however late the
+    host is, and one that does not is seen. (No block crosses a barrier here.)"""
+    path = stand_in.link("probes/deadlock")
+    waits, holds = "it waits for the kernel that holds SMs", "the other kernel holds half of the SMs"
+    for state, seen in (("0 0 1", None), ("0 10000 1", None), ("27000 0 1", None), ("0 0 0", waits),
+                        ("0 10000 0", waits), ("0 60000 0", holds)):
+        status, said, cases = measured(stand_in, path, "--case=scene=[bo][uv]*", STAND_IN_HOLDS=state)
+        check(f"holders '{state}': {'kept' if seen is None else 'seen'}", len(cases) == (4 if seen is None else 0) and
+              (status, waits in said, holds in said) == (seen is not None, seen == waits, seen == holds), f"{said} {cases}")
+
+
 def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
@@ -687,7 +699,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, waits, too_fast, peaks, layer, whole, energy, settings, mps, processes,
+        for part in (several, ranks, losses, often, limit, waits, too_fast, peaks, holders, layer, whole, energy, settings, mps, processes,
                      throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
