@@ -14,6 +14,7 @@
 #undef spin_args
 #include "probes/graphs/args.h"
 #include "probes/instructions/args.h"
+#include "probes/jitter/args.h"
 #include "probes/spin/args.h"
 #include "probes/timers/args.h"
 #include "tests/faults/stand_in.h"
@@ -99,13 +100,20 @@ static bool answering;
 static uint64_t busy_until; /* by the host's clock */
 static struct host_clock_handshake_args questions;
 
+static uint64_t timer_minus_host = 12345;
+
+static uint64_t timer_now(void)
+{
+    return host_ns() + timer_minus_host;
+}
+
 static void *answer(void *nothing)
 {
     const uint64_t until = host_ns() + questions.budget_ns;
     for (uint32_t round = 1; round <= questions.rounds && host_ns() < until; round++) {
         while (*(volatile const uint32_t *)questions.asked != round && host_ns() < until)
             ;
-        *(volatile uint64_t *)questions.answer = host_ns() + 12345;
+        *(volatile uint64_t *)questions.answer = timer_now();
     }
     return nothing;
 }
@@ -208,6 +216,24 @@ static void wait_for_holder(const void *nothing)
     busy_until = waits ? held_until : 0;
 }
 
+static uint64_t ns_of(const char *name)
+{
+    const char *text = getenv(name);
+    return (uint64_t)(text ? atoll(text) : 0);
+}
+
+/* One block. Its stamps are STAND_IN_OFF_NS late, and behind it the two clocks are STAND_IN_DRIFT_NS further apart. */
+static void item(const void *args)
+{
+    const struct item_args *a = args;
+    const uint64_t late = ns_of("STAND_IN_OFF_NS"), begin = timer_now();
+    uint64_t end = begin;
+    while (end - begin < a->work_ns)
+        end = timer_now();
+    *a->stamps = (struct stamp){begin + late, end + late};
+    timer_minus_host += ns_of("STAND_IN_DRIFT_NS");
+}
+
 static void reads(const void *args)
 {
     *((const struct reads_args *)args)->out = 2 * TIMERS_READS;
@@ -236,6 +262,7 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
     } known[] = {{"harness_tick", tick},   {"harness_warm", warm}, {"harness_stamp", stamp},
                  {"host_clock_handshake", handshake},              {"spin_wait", spin},
                  {"deadlock_hold", hold},  {"deadlock_spin", wait_for_holder},
+                 {"jitter_item", item},
                  {"sides_ask", ask_sides},
                  {"timers_reads", reads},  {"timers_skew", skew},  {"graphs_add", add}};
 

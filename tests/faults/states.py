@@ -564,6 +564,25 @@ def holders(stand_in):
               (status, waits in said, holds in said) == (seen is not None, seen == waits, seen == holds), f"{said} {cases}")
 
 
+def clocks(stand_in):
+    """Items are served after they arrive and before the host knows, by two clocks that drift apart meanwhile; stamps that
+    are off are seen all the same."""
+    path, words = stand_in.link("probes/jitter"), "served too early, too late or too briefly"
+    keys = "load=30000,items=512,launch=each"
+    for drift_ns in (0, 10000, -10000): # from item to item
+        for off_ns in (0, 10**8, -10**8):
+            for _ in range(10): # on a processor that others use, the thread that answers may come too late
+                status, said, cases = measured(stand_in, path, f"--case={keys}", "--check", STAND_IN_DRIFT_NS=drift_ns,
+                                               STAND_IN_OFF_NS=off_ns)
+                if "did not answer" not in said:
+                    break
+            check(f"clocks that drift by {drift_ns} ns, stamps {off_ns} ns off: {'seen' if off_ns else 'kept'}",
+                  (status, words in said) == (off_ns != 0, off_ns != 0), f"{said} {cases}")
+            if off_ns == 0 and drift_ns != 0:
+                agree_ns = float(cases.get(keys, {}).get("facts", {}).get("clocks_agree_ns", "nan"))
+                check(f"clocks that drift by {drift_ns} ns: what lies between is allowed", agree_ns > 2.5e6, cases)
+
+
 def layer(stand_in):
     """The host's side of `layer`: shares, graphs, all ways in turn. (A kernel takes 2 us and does nothing here, which
     the program sees; a layer is eight of them with our all-reduce, and six with NCCL's, which takes no time.)"""
@@ -699,8 +718,8 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, waits, too_fast, peaks, holders, layer, whole, energy, settings, mps, processes,
-                     throttling, nvml, blas, power, counters):
+        for part in (several, ranks, losses, often, limit, waits, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
+                     mps, processes, throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
         shutil.rmtree(work)
