@@ -441,12 +441,19 @@ def power(stand_in):
         took[state] = found["energy"] / found["power"]
     check("power: launches go on while the counter is read, which takes as long as a thousand of them",
           took["energy_ms=20"] < 10 * took[""], took)
-    # A board is held at 1.1 times its limit for 0.8 s; at 1.25 times it, the counter or its unit is wrong.
-    for limit_w, passes in ((250, True), (225, False)):
-        _, said, cases = measured(stand_in, every, "--case=part=power", NVML_STATE=f"power_limit={1000 * limit_w}")
-        check(f"power: 300 W {'pass' if passes else 'do not pass'} where the limit is {limit_w}",
+    # A board is held at 1.1 times its limit for 0.8 s; at 1.25 times it, the counter or its unit is wrong. Looks that
+    # come late make it no more: 301 W would pass. They may make it less, so one of three runs must see it.
+    for limit_w, ms, passes in ((250, 0, True), (241, 0, True), (241, 20, True), (241, 37, True), (225, 0, False),
+                                (150, 20, False)):
+        words = f"W, where the limit is {limit_w}"
+        for _ in range(3):
+            _, said, cases = measured(stand_in, every, "--case=part=power",
+                                      NVML_STATE=f"power_limit={1000 * limit_w} energy_ms={ms}")
+            if words in said:
+                break
+        check(f"power: 300 W {'pass' if passes else 'do not pass'} where the limit is {limit_w}, a look takes {ms} ms",
               cases["part=power"]["facts"]["power_limit_w"] == str(limit_w) and
-              (f"W, where the limit is {limit_w}" in said) != passes, f"{said} {cases}")
+              (words in said) != passes, f"{said} {cases}")
 
     path = stand_in.link("fused/decoder_layer")
     def step(impl, *words, **environment):
