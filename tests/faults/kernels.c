@@ -94,7 +94,7 @@ static void ask_sides(const void *args)
     }
 }
 
-/* One of the two kernels that talk with the host while they run. */
+/* Besides deadlock's holder the only kernel that talks with the host while it runs. */
 static pthread_t answerer;
 static bool answering;
 static uint64_t busy_until; /* by the host's clock */
@@ -107,12 +107,13 @@ static uint64_t timer_now(void)
     return host_ns() + timer_minus_host;
 }
 
+/* It sleeps between its looks: a thread that wakes comes before those that spin, as the host does. */
 static void *answer(void *nothing)
 {
     const uint64_t until = host_ns() + questions.budget_ns;
     for (uint32_t round = 1; round <= questions.rounds && host_ns() < until; round++) {
         while (*(volatile const uint32_t *)questions.asked != round && host_ns() < until)
-            ;
+            usleep(20);
         *(volatile uint64_t *)questions.answer = timer_now();
     }
     return nothing;
@@ -176,10 +177,9 @@ static void throughput(const void *args)
     stand_in_now_ns += (uint64_t)(CYCLES_A_TURN * a->turns / ghz_now());
 }
 
-/* The holder's blocks are all there a millisecond after its launch. STAND_IN_HOLDS="LOADS LATE WAITS": it takes so
- * many us to load the kernel, after its launch the host is so many us late, and the next kernel waits for it, or does
- * not. */
-static uint64_t held_until;
+/* The holder's blocks are all there a millisecond after its launch. STAND_IN_HOLDS="LOADS LATE WAITS": it takes so many
+ * us to load the kernel, after its launch the host is so many us late, and the next kernel waits for it, or does not. */
+static uint64_t held_until, there_at;
 
 static void holds(int *loads_us, int *late_us, int *waits)
 {
@@ -191,7 +191,8 @@ static void holds(int *loads_us, int *late_us, int *waits)
 
 static void *come(void *held)
 {
-    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    while (host_ns() < there_at)
+        usleep(200);
     *(volatile uint32_t *)held = STAND_IN_SMS / 2;
     return NULL;
 }
@@ -202,9 +203,10 @@ static void hold(const void *args)
     int loads_us, late_us, waits;
     holds(&loads_us, &late_us, &waits);
     stand_in_wait();
+    there_at = host_ns() + 1000 * (uint64_t)loads_us + 1000000;
+    answering = pthread_create(&answerer, NULL, come, a->held) == 0;
     usleep((useconds_t)loads_us);
     held_until = host_ns() + a->ns;
-    answering = pthread_create(&answerer, NULL, come, a->held) == 0;
     usleep((useconds_t)late_us);
 }
 
