@@ -431,6 +431,7 @@ static void measure_scenes(struct probe_run *r, const struct jitter *j)
 /* --- bursts of items -------------------------------------------------------------------------- */
 
 enum { ITEMS = 512, BURST = 16, BURSTS = ITEMS / BURST, ITEM_NS = 5000, ITEM_STREAMS = 8 };
+static const double DRIFT_MOST = 1e-3; /* of host and GPU clock; systems set theirs by half of that */
 enum { TRACES_MOST = 10 };
 enum { EACH, EACH_OF_8, BATCHED, N_LAUNCHES };
 static const char *const launch_names[] = {"each", "each_of_8_streams", "batched"};
@@ -527,12 +528,18 @@ static int sample_items(struct probe_run *r, const struct queue *q, const struct
 }
 
 /* During a trace of 17 ms the clocks drift by 8.5 us where the system sets its own by 500 ppm.
- * A second look bounds how far from `before` they came. */
-static double uncertain_by_then(struct probe_run *r, const struct gpu_host_clock *before)
+ * A second look bounds how far from `before` they came. Twice as much is no drift. */
+static double uncertain_by_then(struct probe_run *r, const struct gpu_host_clock *before,
+                                double trace_ns)
 {
     const struct gpu_host_clock after = gpu_relate_clocks(r);
-    const double moved = (double)(int64_t)(after.timer_minus_host - before->timer_minus_host);
-    return fmax(before->uncertainty_ns, fabs(moved) + after.uncertainty_ns);
+    const double moved =
+        fabs((double)(int64_t)(after.timer_minus_host - before->timer_minus_host));
+    const double known = before->uncertainty_ns + after.uncertainty_ns;
+
+    probe_require(r, moved <= known + DRIFT_MOST * trace_ns,
+                  "the clocks of host and GPU moved by %.0f ns in a trace of %.0f", moved, trace_ns);
+    return fmax(before->uncertainty_ns, moved + after.uncertainty_ns);
 }
 
 static void measure_items(struct probe_run *r, const struct jitter *j, struct queue *q,
@@ -547,7 +554,7 @@ static void measure_items(struct probe_run *r, const struct jitter *j, struct qu
     for (int i = 0; i < n; i++) {
         struct gpu_host_clock clock = gpu_relate_clocks(r);
         serve(r, j, q, &traces[i], how);
-        clock.uncertainty_ns = uncertain_by_then(r, &clock);
+        clock.uncertainty_ns = uncertain_by_then(r, &clock, (double)(q->ended - q->began));
         impossible += sample_items(r, q, &traces[i], clock, &served_ns);
         if (clock.uncertainty_ns > uncertainty_ns)
             uncertainty_ns = clock.uncertainty_ns;

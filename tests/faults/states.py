@@ -576,22 +576,21 @@ def holders(stand_in):
 
 
 def clocks(stand_in):
-    """Items are served after they arrive and before the host knows, by two clocks that drift apart meanwhile; stamps that
-    are off are seen all the same."""
+    """Items are served after they arrive and before the host knows, by two clocks that drift apart a little meanwhile;
+    stamps that are off are seen all the same, and so are clocks that drift much."""
     path, words = stand_in.link("probes/jitter"), "served too early, too late or too briefly"
+    moved = "the clocks of host and GPU moved by"
     keys = "load=30000,items=512,launch=each"
-    for drift_ns in (0, 10000, -10000): # from item to item
+    for drift_ns in (0, 15, -15, 10000, -10000): # from item to item
         for off_ns in (0, 10**8, -10**8):
             for _ in range(10): # on a processor that others use, the thread that answers may come too late
                 status, said, cases = measured(stand_in, path, f"--case={keys}", "--check", STAND_IN_DRIFT_NS=drift_ns,
                                                STAND_IN_OFF_NS=off_ns)
                 if "did not answer" not in said:
                     break
-            check(f"clocks that drift by {drift_ns} ns, stamps {off_ns} ns off: {'seen' if off_ns else 'kept'}",
-                  (status, words in said) == (off_ns != 0, off_ns != 0), f"{said} {cases}")
-            if off_ns == 0 and drift_ns != 0:
-                agree_ns = float(cases.get(keys, {}).get("facts", {}).get("clocks_agree_ns", "nan"))
-                check(f"clocks that drift by {drift_ns} ns: what lies between is allowed", agree_ns > 2.5e6, cases)
+            is_wild = abs(drift_ns) > 15 # 15 are 8 us in a trace, as where a system sets its clock right
+            check(f"clocks that drift by {drift_ns} ns, stamps {off_ns} ns off: {'seen' if off_ns or is_wild else 'kept'}",
+                  (status, words in said, moved in said) == (off_ns != 0 or is_wild, off_ns != 0, is_wild), f"{said} {cases}")
 
 
 def layer(stand_in):
