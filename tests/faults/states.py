@@ -552,7 +552,7 @@ def peaks(stand_in):
     for stall in ("", "1:460000", "6:460000", "7:1000000", "14:1000000"):
         said = said_of(STAND_IN_STALL=stall)
         check(f"peaks, a stall '{stall}': events and counters agree", words not in said, said)
-    for times, passes in ((1.05, False), (0.95, False), (1.03, True), (0.97, True)):
+    for times, passes in ((1.08, False), (0.92, False), (1.06, True), (0.94, True)):
         for stall in ("", "6:460000"):
             said = said_of(STAND_IN_EVENTS=times, STAND_IN_STALL=stall)
             check(f"peaks, events that say {times} of what passed, stall '{stall}': {'kept' if passes else 'seen'}",
