@@ -307,7 +307,7 @@ static void require_right(struct probe_run *r, const struct bench *b, const stru
                          .of = b};
 
     memcpy(all.host, b->host, sizeof all.host);
-    const struct verdict v = judge(&all);
+    const struct judgement v = judge_result(&all);
     probe_value(r, ERROR, v.error);
     probe_value(r, DIFFER, v.differ);
     probe_require(r, judge_is_right(v),

@@ -14,7 +14,7 @@ static double element(bool is_bf16, const char *from, size_t i)
 }
 
 /* Element i of the piece of one rank's result. `owner` is the rank whose vector was gathered here. */
-static void judge_element(const struct judged *j, int out, int owner, size_t i, struct verdict *v)
+static void judge_element(const struct judged *j, int out, int owner, size_t i, struct judgement *v)
 {
     const double unit = j->is_bf16 ? HALF_BF16_UNIT : 0x1p-24;
     double sum = 0, whole = 0;
@@ -33,7 +33,7 @@ static void judge_element(const struct judged *j, int out, int owner, size_t i, 
 }
 
 /* Elements at `at` of the results, all within one rank's part of a gather. */
-static void judge_piece(const struct judged *j, size_t at, size_t bytes, struct verdict *v)
+static void judge_piece(const struct judged *j, size_t at, size_t bytes, struct judgement *v)
 {
     const size_t size = j->is_bf16 ? 2 : 4, n = bytes / size;
 
@@ -61,12 +61,12 @@ static size_t place(const struct judged *j, size_t k, size_t last)
     return at < last ? at : last;
 }
 
-struct verdict judge(const struct judged *j)
+struct judgement judge_result(const struct judged *j)
 {
     const int parts = j->gathers ? j->ranks : 1;
     const size_t piece = j->bytes < j->piece ? j->bytes : j->piece, last = j->bytes - piece;
     const size_t pieces = j->whole ? (j->bytes + piece - 1) / piece : last > 0 ? 3 : 1;
-    struct verdict v = {0, 0};
+    struct judgement v = {0, 0};
 
     for (int part = 0; part < parts; part++)
         for (size_t k = 0; k < pieces && judge_is_right(v); k++)
@@ -74,7 +74,7 @@ struct verdict judge(const struct judged *j)
     return v;
 }
 
-bool judge_is_right(struct verdict v)
+bool judge_is_right(struct judgement v)
 {
     return v.error <= 1 && v.differ == 0;
 }

@@ -7,7 +7,7 @@
 
 #include "links/common/team.h"
 
-struct verdict {
+struct judgement {
     double error;  /* the greatest distance from float64, in shares of what rounding may cost */
     double differ; /* elements that have not the same bits in all ranks */
 };
@@ -27,7 +27,7 @@ struct judged {
 };
 
 /* It ends with the first piece that is wrong. */
-struct verdict judge(const struct judged *j);
-bool judge_is_right(struct verdict v);
+struct judgement judge_result(const struct judged *j);
+bool judge_is_right(struct judgement v);
 
 #endif

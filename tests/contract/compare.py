@@ -6,9 +6,10 @@ A set is what one card gave at one commit, bundle after bundle: DATE-COMMIT-1.js
 Nothing changed: over all pairs within sets, at most 0.3 % of the rows are FASTER or SLOWER, with the
 board's history and without. Something changed: a bundle whose times are all 3 % worse, half of them, one
 of them; all twice as slow. The bundle lies in the folder of results, or elsewhere; there is a history, or
-none. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and
-rows that scatter by more than what is planted need not be found, nor a row of which either bundle has one run only.
-What the host's clock times (timer=wall) is left out of the shares, since it does not scatter by less than 3 %."""
+none. All twice as slow, a row need not be found of which either bundle has one run only, or whose runs scatter by
+more than that. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and
+rows whose runs scatter by a quarter need not be found either. What the host's clock times (timer=wall) is left out of
+the shares, since it does not scatter by less than 3 %."""
 import collections
 import glob
 import itertools
@@ -96,9 +97,9 @@ def shares_found(what, planted, verdicts, runs):
 
 
 def check_planted(board, old, new, rows_least=ROWS_LEAST, spared=()):
-    bundle = read(new)
-    runs, before = timed(bundle), timed(read(old))
-    wild = scattered(read(old), bundle, 2) & set(runs)
+    bundle, older = read(new), read(old)
+    runs, before = timed(bundle), timed(older)
+    wild = scattered(older, bundle, 2) & set(runs)
     check(len(wild) <= SCATTER_SHARE * len(runs), f"{board}: {len(wild)} rows scatter by more than 2", sorted(wild))
     check(len(runs) >= rows_least, f"{board}: {len(runs)} rows are timed, and not by the host's clock")
     half = set(random.Random(1).sample(sorted(runs), len(runs) // 2))

@@ -321,8 +321,8 @@ static void read_vector(const void *of, int rank, bool is_result, size_t at, siz
     memcpy(to, (const char *)(is_result ? a->to : a->from) + at, bytes);
 }
 
-static struct verdict judge_ranks(const struct exchange_args *a, unsigned ranks, size_t bytes, bool bf,
-                                  int kind)
+static struct judgement judge_ranks(const struct exchange_args *a, unsigned ranks, size_t bytes, bool bf,
+                                    int kind)
 {
     struct judged j = {};
     j.ranks = (int)ranks;
@@ -338,7 +338,7 @@ static struct verdict judge_ranks(const struct exchange_args *a, unsigned ranks,
     j.of = a;
     for (unsigned k = 0; k < 2 * ranks; k++)
         j.host[k] = (char *)shim_alloc(JUDGED_PIECE);
-    return judge(&j);
+    return judge_result(&j);
 }
 
 static void test_judged(const char *name, node_kernel *kernel, bool bf, bool packed, int kind,
@@ -361,7 +361,7 @@ static void test_judged(const char *name, node_kernel *kernel, bool bf, bool pac
               : shim_fault("slot")    ? SLOT
                                       : NO_FAULT;
     shim_launch_ranks(kernel, a, ranks, 2, 32, 0);
-    const struct verdict v = judge_ranks(a, ranks, bytes, bf, kind);
+    const struct judgement v = judge_ranks(a, ranks, bytes, bf, kind);
     shim_check(judge_is_right(v) == (fault == NO_FAULT), "%s of %u, fault %d: error %g, %g differ", name,
                ranks, fault, v.error, v.differ);
     shim_check(lost(all, ranks) == 0, "%s: a rank was lost", name);
