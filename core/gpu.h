@@ -183,22 +183,32 @@ struct gpu_events gpu_events(const struct probe_run *r);
 /* ns between two events that have completed. */
 double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
 
-/* One replay between two events, with the SM clock read around it:
+/* The time of what is queued between the two calls, by events, with the SM clock of that time:
  *
- *     gpu_clock_start(r);
- *     cudaEventRecord(start); cudaGraphLaunch(exec); cudaEventRecord(stop);
- *     gpu_clock_stop(r);
+ *     gpu_time_start(r);          reads the clock, closes the gate (below), records an event
+ *     gpu_launch(r, ...);
+ *     t = gpu_time_stop(r);       records an event, opens the gate, waits, reads the clock
  *
- * Returns ns between the events. The cost of the events is included; the slope over two graphs
- * cancels it. */
+ * Behind the gate all is in the queue before the first event: the time is the GPU's, and not how long
+ * the host took from the event to the launch, which was up to 15 us, another in each process. The cost
+ * of the events is included; a slope over two amounts of work cancels it. At most a thousand launches
+ * may lie between. Where each launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate
+ * opens by itself; a note says so, and there is none from then on, nor under --check and --counters. */
+struct gpu_time {
+    double ns, mhz;
+};
+void gpu_time_start(struct probe_run *r);
+struct gpu_time gpu_time_stop(struct probe_run *r);
+
+/* One replay, timed so. */
 double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph);
 
 /* The sample loop over two graphs, one with n units of work and one with 2n, replayed in turn. The
  * value of a PROBE_SLOPE metric is then the time of one unit. */
 void gpu_sample_graphs(struct probe_run *r, int metric, double n, const struct gpu_graph graph[2]);
 
-/* The same around one launch on the run's stream, for a slope over two amounts of work. The second
- * function also returns the SM clock: ns * mhz / 1e3 are cycles. */
+/* One launch on the run's stream, timed so, for a slope over two amounts of work. The second function
+ * also returns the SM clock: ns * mhz / 1e3 are cycles. */
 double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
                      const void *args);
 double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,

@@ -31,6 +31,7 @@ struct gpu {
     struct verdict *verdict; /* likewise */
     cudaKernel_t gatekeeper, answerer; /* these and the fields below: made at first use */
     uint32_t *gate, gate_ticket; /* mapped: [0] opens the gate of that ticket, [1] was late */
+    bool has_closed;             /* gpu_time_start() has closed it */
     uint32_t *asked;             /* mapped */
     uint64_t *answer;            /* mapped, in a page of its own */
 };

@@ -72,18 +72,36 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
     return (double)ms * 1e6;
 }
 
-double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
-                             const struct gpu_shape *shape, const void *args, double *mhz)
+void gpu_time_start(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
     gpu_clock_start(r);
-
+    g->has_closed = !r->watch && !probe_is_check_run(r) && gpu_gate_held(r);
+    if (g->has_closed)
+        gpu_gate_close(r);
     CUDA(cudaEventRecord(g->start, g->stream));
-    gpu_launch_shape(r, kernel, shape, args);
-    CUDA(cudaEventRecord(g->stop, g->stream));
+}
 
-    *mhz = gpu_clock_stop(r);
-    return gpu_elapsed_ns(g->start, g->stop);
+struct gpu_time gpu_time_stop(struct probe_run *r)
+{
+    struct gpu *g = r->gpu;
+    CUDA(cudaEventRecord(g->stop, g->stream));
+    if (g->has_closed)
+        gpu_gate_open(r);
+    const double mhz = gpu_clock_stop(r);
+    if (g->has_closed && !gpu_gate_held(r))
+        probe_note(r, "launches wait for each other: from here on a time by events is the host's, too");
+    return (struct gpu_time){gpu_elapsed_ns(g->start, g->stop), mhz};
+}
+
+double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
+                             const struct gpu_shape *shape, const void *args, double *mhz)
+{
+    gpu_time_start(r);
+    gpu_launch_shape(r, kernel, shape, args);
+    const struct gpu_time t = gpu_time_stop(r);
+    *mhz = t.mhz;
+    return t.ns;
 }
 
 double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
@@ -157,15 +175,9 @@ struct gpu_node gpu_graph_first_kernel(struct probe_run *r, const struct gpu_gra
 
 double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph)
 {
-    struct gpu *g = r->gpu;
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(g->start, g->stream));
-    CUDA(cudaGraphLaunch(graph->exec, g->stream));
-    CUDA(cudaEventRecord(g->stop, g->stream));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(g->start, g->stop);
+    gpu_time_start(r);
+    CUDA(cudaGraphLaunch(graph->exec, gpu_stream(r)));
+    return gpu_time_stop(r).ns;
 }
 
 void gpu_require_below_pins(struct probe_run *r, int metric, double fetched)

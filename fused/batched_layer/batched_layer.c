@@ -152,16 +152,12 @@ static void measure_nothing(struct probe_run *r, struct family *f)
 
 static void sample_large(struct probe_run *r, struct family *f, const struct batched_large *large)
 {
-    const struct gpu_events event = gpu_events(r);
     while (probe_more(r))
         for (int n = 1; n <= 2; n++) {
-            gpu_clock_start(r);
-            CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+            gpu_time_start(r);
             for (int i = 0; i < n; i++)
                 batched_large_launch(r, large);
-            CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-            gpu_clock_stop(r);
-            probe_sample(r, TENSOR_RATE, n * large->flops, gpu_elapsed_ns(event.start, event.stop));
+            probe_sample(r, TENSOR_RATE, n * large->flops, gpu_time_stop(r).ns);
         }
     f->rates.tensor = probe_median(r, TENSOR_RATE) / 1e9;
 }
@@ -213,7 +209,6 @@ static bool begin_layer(struct probe_run *r, struct point *q, const char *impl, 
 
 static void measure_read(struct probe_run *r, struct point *q)
 {
-    const struct gpu_events event = gpu_events(r);
     const double bytes = batched_layer_reads(&q->p);
     if (!begin_layer(r, q, "read", q->flags))
         return;
@@ -221,12 +216,9 @@ static void measure_read(struct probe_run *r, struct point *q)
     gpu_empty_l2(r);
     while (probe_more(r))
         for (uint32_t n = q->p.layers; n <= 2 * q->p.layers; n += q->p.layers) {
-            gpu_clock_start(r);
-            CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+            gpu_time_start(r);
             batched_launch_read(r, &w, n * bytes);
-            CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-            gpu_clock_stop(r);
-            probe_sample(r, LAYER_TIME, n, gpu_elapsed_ns(event.start, event.stop));
+            probe_sample(r, LAYER_TIME, n, gpu_time_stop(r).ns);
         }
     q->read_ns = probe_median(r, LAYER_TIME);
     probe_value(r, BYTES, bytes);

@@ -136,7 +136,8 @@ static const struct probe_parameter parameters[] = {
 
 /* --- one point -------------------------------------------------------------------------------- */
 
-enum { TIMED_STEPS = 1, LEAST_WATCHED = 4, WATCHED = 5 };
+enum { TIMED_STEPS = 1, TIMED_LAYERS = 4, HELD_LAYERS = 2, TURNS = 2 };
+enum { LEAST_WATCHED = 4, WATCHED = 5 };
 enum { BARE_READ = DECODER_WAYS, CONSUMERS }; /* what takes power: a packaging, or the read */
 static const double CLOSE = 0.03, SLOW = 1.08;
 
@@ -144,6 +145,7 @@ static const double CLOSE = 0.03, SLOW = 1.08;
 struct point {
     struct decoder_problem p;
     uint32_t layers, steps; /* n of the slopes; steps 0: layers alone */
+    uint32_t held;          /* layers of a chain of which each step is checked by itself */
     unsigned flags;
     const bool *is_power_due; /* of each consumer, in three rounds; else with --deep. NULL: never */
     bool is_ready;
@@ -216,7 +218,6 @@ static void say_speeds(struct probe_run *r, const struct speeds *s)
 
 static void measure_read(struct probe_run *r, struct point *q)
 {
-    const struct gpu_events event = gpu_events(r);
     const double bytes = decoder_layer_reads(&q->p);
     struct speeds speeds = {.n = 0};
     if (!begin_way(r, q, "read", q->flags))
@@ -224,12 +225,9 @@ static void measure_read(struct probe_run *r, struct point *q)
     gpu_empty_l2(r);
     while (probe_more(r))
         for (uint32_t n = q->layers; n <= 2 * q->layers; n += q->layers) {
-            gpu_clock_start(r);
-            CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+            gpu_time_start(r);
             decoder_launch_read(r, &q->t, n * bytes);
-            CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-            gpu_clock_stop(r);
-            const double ns = gpu_elapsed_ns(event.start, event.stop);
+            const double ns = gpu_time_stop(r).ns;
             probe_sample(r, LAYER_TIME, n, ns);
             keep_speed(&speeds, ns / n);
         }
@@ -278,7 +276,7 @@ static double verify(struct probe_run *r, struct point *q, const struct decoder_
             decoder_require_chain(r, &q->check, layers, name);
         if (i > 0 || p->way->layer)
             continue;
-        const struct decoder_found found = decoder_check_phases(r, &q->check, p, layers, NULL);
+        const struct decoder_found found = decoder_check_phases(r, &q->check, p, q->held, NULL);
         decoder_require_phases(r, &found, name);
         launch_poisoned(r, p, (struct decoder_work){.layers = layers});
         require_bits(r, p, &q->digest[bits][i], 0, "again");
@@ -305,23 +303,35 @@ struct timed {
     struct gpu_graph graph[2];
 };
 
-static double time_once(struct probe_run *r, const struct decoder_packing *p, const struct timed *t,
-                        int i)
+/* Kernel by kernel as a program submits them: without a gate, for the host is a part of it. */
+static double stream_ns(struct probe_run *r, const struct decoder_packing *p,
+                        const struct decoder_work *work)
 {
     const struct gpu_events event = gpu_events(r);
-    if (p->way->in_graph)
-        return gpu_replay_ns(r, &t->graph[i]);
     gpu_clock_start(r);
 
     CUDA(cudaEventRecord(event.start, gpu_stream(r)));
-    decoder_launch(r, p, &t->work[i]);
+    decoder_launch(r, p, work);
     CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
 
     gpu_clock_stop(r);
     return gpu_elapsed_ns(event.start, event.stop);
 }
 
-/* Steps first: layers leave their output, and steps their logits. */
+static double time_once(struct probe_run *r, const struct decoder_packing *p, const struct timed *t,
+                        int i)
+{
+    if (p->way->in_graph)
+        return gpu_replay_ns(r, &t->graph[i]);
+    if (p->way->layer)
+        return stream_ns(r, p, &t->work[i]);
+    gpu_time_start(r);
+    decoder_launch(r, p, &t->work[i]);
+    return gpu_time_stop(r).ns;
+}
+
+/* Steps first: layers leave their output, and steps their logits. Beside a step layers are short, so
+ * they take two turns. */
 static void time_way(struct probe_run *r, const struct point *q, const struct decoder_packing *p)
 {
     const uint32_t layers = q->p.model.layers;
@@ -344,8 +354,9 @@ static void time_way(struct probe_run *r, const struct point *q, const struct de
     gpu_empty_l2(r);
     while (probe_more(r))
         for (size_t w = first; w < n; w++)
-            for (int i = 0; i < 2; i++)
-                probe_sample(r, of[w].metric, of[w].n * (1 << i), time_once(r, p, &of[w], i));
+            for (int turn = 0; turn < (first == 0 && w > 0 ? TURNS : 1); turn++)
+                for (int i = 0; i < 2; i++)
+                    probe_sample(r, of[w].metric, of[w].n * (1 << i), time_once(r, p, &of[w], i));
     for (size_t w = first; w < n; w++)
         for (int i = 0; i < 2 && p->way->in_graph; i++)
             gpu_graph_free(&of[w].graph[i]);
@@ -646,6 +657,7 @@ static bool make_point(struct probe_run *r, struct point *q, const struct decode
     *q = (struct point){.p = {.model = *model, .context = context, .batch = batch}};
     bool fits = decoder_problem_make(&q->p, &m, why, sizeof why);
     q->layers = !fits ? 0 : probe_is_check_run(r) ? 2 : decoder_chain_layers(&q->p, m.l2_bytes);
+    q->held = q->layers;
     if (fits && q->layers == 0) {
         snprintf(why, sizeof why, "model=%s: no chain that is timed is cold", model->name);
         fits = false;
@@ -683,9 +695,14 @@ static const bool power_due[][CONSUMERS] = {
 static void measure_main(struct probe_run *r, int name)
 {
     const struct decoder_model *model = &decoder_models[name];
+    struct decoder_model timed = *model;
     struct point q;
-    if (!make_point(r, &q, model, 1024, 1, false))
+    if (timed.chain == 0)
+        timed.chain = TIMED_LAYERS;
+    if (!make_point(r, &q, &timed, 1024, 1, false))
         return;
+    if (model->chain == 0 && q.held > HELD_LAYERS) /* float64 of a long layer takes long */
+        q.held = HELD_LAYERS;
     q.steps = TIMED_STEPS;
     q.is_power_due = power_due[name];
     measure_ways(r, &q, true, 0);

@@ -45,15 +45,10 @@ static struct gpu_graph turn_graph(struct probe_run *r, const struct operation *
 /* One replay of a graph of n operations. */
 static struct lap replay(struct probe_run *r, const struct gpu_graph *graph, size_t n)
 {
-    const struct gpu_events event = gpu_events(r);
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+    gpu_time_start(r);
     CUDA(cudaGraphLaunch(graph->exec, gpu_stream(r)));
-    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-
-    const double mhz = gpu_clock_stop(r);
-    return (struct lap){.n = (double)n, .ns = gpu_elapsed_ns(event.start, event.stop), .mhz = mhz};
+    const struct gpu_time t = gpu_time_stop(r);
+    return (struct lap){.n = (double)n, .ns = t.ns, .mhz = t.mhz};
 }
 
 static void turn_open(struct probe_run *r, struct turns *t, size_t i)

@@ -342,17 +342,9 @@ void stages_launch(struct probe_run *r, struct stages *s, enum stages_impl impl,
 static double time_halves(struct probe_run *r, struct stages *s, enum stages_impl impl,
                           struct stages_work w)
 {
-    const struct gpu_events e = gpu_events(r);
-    gpu_clock_start(r);
-    gpu_gate_close(r); /* until all is queued */
-
-    CUDA(cudaEventRecord(e.start, gpu_stream(r)));
+    gpu_time_start(r);
     launch_halves(r, s, impl, w);
-    CUDA(cudaEventRecord(e.stop, gpu_stream(r)));
-
-    gpu_gate_open(r);
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(e.start, e.stop);
+    return gpu_time_stop(r).ns;
 }
 
 double stages_time(struct probe_run *r, struct stages *s, enum stages_impl impl,

@@ -86,7 +86,6 @@ enum { M_STEP = 256, N_STEP = 128, N_LEAST = 64 * GEMM_CHAIN_HALVES_SLOTS }; /* 
 struct chain {
     struct ways ways;
     struct product p;
-    cudaEvent_t start, stop;
     struct grid_barrier_state *state;
     uint32_t *counters;
     uint32_t row[ROWS];
@@ -129,17 +128,10 @@ static struct gpu_graph capture(struct probe_run *r, const struct chain *c, cons
 static double stream_ns(struct probe_run *r, const struct chain *c, const struct form *f,
                         size_t chains)
 {
-    gpu_clock_start(r);
-    gpu_gate_close(r);
-
-    CUDA(cudaEventRecord(c->start, gpu_stream(r)));
+    gpu_time_start(r);
     for (size_t i = 0; i < chains; i++)
         enqueue(r, c, f);
-    CUDA(cudaEventRecord(c->stop, gpu_stream(r)));
-
-    gpu_gate_open(r);
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(c->start, c->stop);
+    return gpu_time_stop(r).ns;
 }
 
 static void sample_by_stream(struct probe_run *r, const struct chain *c, const struct form *f)
@@ -578,8 +570,6 @@ static struct chain prepare(struct probe_run *r, int m, int n)
         .memory = {[2] = x + x_step}, /* the part that product_poison() poisons */
         .bytes = {[2] = PRODUCTS * x_step},
     };
-    CUDA(cudaEventCreate(&c.start));
-    CUDA(cudaEventCreate(&c.stop));
     CUDA(cudaMemsetAsync(c.state, 0, sizeof *c.state, gpu_stream(r)));
     fill(r, &c, x_bytes, PRODUCTS * w_step);
     if (probe_in_full(r))

@@ -106,8 +106,6 @@ static struct mover prepare(struct probe_run *r)
     m.log = gpu_alloc(r, SUM_BYTES, "marks of turns");
     m.result = gpu_alloc(r, 2 * sizeof *m.result, "what a check finds");
     m.blocks = gpu_mapped(r, (size_t)gpu->n_sm * sizeof *m.blocks);
-    CUDA(cudaEventCreate(&m.start));
-    CUDA(cudaEventCreate(&m.stop));
     return m;
 }
 

@@ -16,7 +16,6 @@ extern const char *const bandwidth_op_names[];
 
 struct mover {
     cudaKernel_t kernel[N_FORMS], verify; /* forms: streams.c */
-    cudaEvent_t start, stop;
     char *in, *out;   /* `room` bytes each */
     size_t room;
     uint32_t *sum, *log; /* SUM_WORDS words each, SUM_SPACING words apart */

@@ -153,12 +153,9 @@ static void issue(struct probe_run *r, struct mover *m, struct stream *s)
 
 static double issue_ns(struct probe_run *r, struct mover *m, struct stream *s)
 {
-    gpu_clock_start(r);
-    CUDA(cudaEventRecord(m->start, gpu_stream(r)));
+    gpu_time_start(r);
     issue(r, m, s);
-    CUDA(cudaEventRecord(m->stop, gpu_stream(r)));
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(m->start, m->stop);
+    return gpu_time_stop(r).ns;
 }
 
 /* Counts the elements that a stream left wrong. Stores write another pattern in each round; the

@@ -153,7 +153,6 @@ struct bench {
     uint32_t *out;    /* device */
     uint64_t *cycles; /* mapped */
     uint32_t *seen;   /* host copy of out */
-    cudaEvent_t start, stop;
 };
 
 /* A little more than half of the SM's shared memory: two blocks that ask for it do not fit one
@@ -290,17 +289,14 @@ static void measure_peak(struct probe_run *r, const struct bench *b, const struc
     while (probe_more(r)) {
         double timed = 0, counted = 0; /* cycles that the second launch takes longer */
         for (a.turns = turns; a.turns <= 2 * turns; a.turns += turns) {
-            gpu_clock_start(r);
-
-            CUDA(cudaEventRecord(b->start, gpu_stream(r)));
+            gpu_time_start(r);
             launch_full(r, l, &a);
-            CUDA(cudaEventRecord(b->stop, gpu_stream(r)));
+            const struct gpu_time t = gpu_time_stop(r);
 
-            double mhz = gpu_clock_stop(r), ns = gpu_elapsed_ns(b->start, b->stop);
             double sign = a.turns == turns ? -1 : 1;
-            probe_sample(r, metric, flops * turn * a.turns, ns);
+            probe_sample(r, metric, flops * turn * a.turns, t.ns);
             counted += sign * median_cycles(r, b);
-            timed += sign * ns * mhz / 1e3;
+            timed += sign * t.ns * t.mhz / 1e3;
         }
         stat_pairs_add(&pairs, timed, counted);
     }
@@ -528,8 +524,6 @@ static void measure(struct probe_run *r)
                       .out = gpu_alloc(r, OUT_BYTES, "results"),
                       .cycles = gpu_mapped(r, 1024 * sizeof(uint64_t)),
                       .seen = probe_host_alloc(r, OUT_BYTES)};
-    CUDA(cudaEventCreate(&b.start));
-    CUDA(cudaEventCreate(&b.stop));
 
     for (size_t i = 0; i < PROBE_LENGTH(scalars); i++)
         if (gpu_facts(r)->cc >= scalars[i].from_cc)

@@ -184,25 +184,17 @@ static double measure_pass(struct probe_run *r, const struct matrix *m, enum sho
                            const char *impl, double copy_ns)
 {
     uint32_t which = 0;
-    cudaEvent_t start, stop;
     if (!probe_begin_case(r, flags_of(r, show), "rows=%u,columns=%u,ld=%u,type=%s,impl=%s", m->edge,
                           m->edge, m->ld, gpu_type_name(m->type), impl))
         return NAN;
     struct way w = way_of(r, m, impl);
-    CUDA(cudaEventCreate(&start));
-    CUDA(cudaEventCreate(&stop));
     check_pass(r, m, &w);
     while (probe_more(r))
         for (int n = PASSES; n <= 2 * PASSES; n += PASSES) {
-            gpu_clock_start(r);
-
-            CUDA(cudaEventRecord(start, gpu_stream(r)));
+            gpu_time_start(r);
             for (int i = 0; i < n; i++)
                 pass(r, m, &w, which++ % m->n);
-            CUDA(cudaEventRecord(stop, gpu_stream(r)));
-
-            gpu_clock_stop(r);
-            probe_sample(r, PASS_TIME, n, gpu_elapsed_ns(start, stop));
+            probe_sample(r, PASS_TIME, n, gpu_time_stop(r).ns);
         }
     double ns = probe_median(r, PASS_TIME);
     if (!isnan(copy_ns))
@@ -353,23 +345,15 @@ static void check_layouts(struct probe_run *r, struct product *p, const int *lay
 static void measure_layouts(struct probe_run *r, struct product *p, const int *layouts,
                             size_t n_layouts)
 {
-    cudaEvent_t start, stop;
-    CUDA(cudaEventCreate(&start));
-    CUDA(cudaEventCreate(&stop));
     check_layouts(r, p, layouts, n_layouts);
     poison_outputs(r, p);
     while (probe_more(r))
         for (size_t i = 0; i < n_layouts; i++)
             for (int n = 1; n <= 2; n++) {
-                gpu_clock_start(r);
-
-                CUDA(cudaEventRecord(start, gpu_stream(r)));
+                gpu_time_start(r);
                 for (int k = 0; k < n; k++)
                     multiply(r, p, layouts[i]);
-                CUDA(cudaEventRecord(stop, gpu_stream(r)));
-
-                gpu_clock_stop(r);
-                probe_sample(r, layouts[i], n, gpu_elapsed_ns(start, stop));
+                probe_sample(r, layouts[i], n, gpu_time_stop(r).ns);
             }
     if (probe_in_full(r)) { /* check the last one timed, and that the operands are unchanged */
         check_product(r, p, layouts[n_layouts - 1]);
