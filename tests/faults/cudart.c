@@ -661,6 +661,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     ENTER();
     (void)stream;
     usleep((useconds_t)number_of("STAND_IN_LATE_US", 0));
+    stand_in_submit();
     for (size_t i = 0; i < exec->copy->n; i++)
         perform(exec->copy->nodes[i]);
     return cudaSuccess;
@@ -828,6 +829,7 @@ static cudaError_t launch(const void *kernel, dim3 grid, dim3 block, void **para
                           cudaStream_t stream)
 {
     struct CUgraphNode_st node = {.type = cudaGraphNodeTypeKernel, .grid = grid, .block = block};
+    stand_in_submit();
     node.kernel = (struct stand_in_kernel *)(uintptr_t)kernel;
     node.args = parameters[0];
     return queue(stream, &node);

@@ -119,6 +119,37 @@ static void *answer(void *nothing)
     return nothing;
 }
 
+/* A gate at which the stream waits; the host may queue behind it, and must not wait behind it. */
+static struct host_clock_gate_args gate;
+
+static bool is_closed(void)
+{
+    return gate.gate && *(volatile uint32_t *)gate.gate != gate.ticket;
+}
+
+static void wait_at_gate(void)
+{
+    if (is_closed()) {
+        stand_in_now_ns += gate.budget_ns;
+        gate.gate[1] = gate.ticket;
+    }
+    gate.gate = NULL;
+}
+
+static void close_gate(const void *args)
+{
+    memcpy(&gate, args, sizeof gate);
+    if (getenv("STAND_IN_BLOCKING"))
+        wait_at_gate();
+}
+
+void stand_in_submit(void)
+{
+    const char *ns = getenv("STAND_IN_SUBMIT_NS");
+    if (ns && !is_closed())
+        stand_in_now_ns += strtoull(ns, NULL, 10);
+}
+
 static void handshake(const void *args)
 {
     stand_in_wait();
@@ -128,6 +159,7 @@ static void handshake(const void *args)
 
 void stand_in_wait(void)
 {
+    wait_at_gate();
     stand_in_links_wait();
     if (answering)
         pthread_join(answerer, NULL);
@@ -263,6 +295,7 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
         void (*run)(const void *);
     } known[] = {{"harness_tick", tick},   {"harness_warm", warm}, {"harness_stamp", stamp},
                  {"host_clock_handshake", handshake},              {"spin_wait", spin},
+                 {"host_clock_gate", close_gate},
                  {"deadlock_hold", hold},  {"deadlock_spin", wait_for_holder},
                  {"jitter_item", item},
                  {"sides_ask", ask_sides},

@@ -51,6 +51,10 @@ void stand_in_links(const struct stand_in_kernel *kernel, const void *args); /* 
 void stand_in_links_wait(void); /* for one of those that waits for other ranks */
 void stand_in_wait(void); /* for what a kernel still does on its own */
 
+/* STAND_IN_SUBMIT_NS: a launch reaches the GPU so much later than what was queued before it, unless all
+ * waits behind a gate. STAND_IN_BLOCKING=1: each launch waits for its end. */
+void stand_in_submit(void);
+
 /* What is lost between this process and memory that it opened of another; see cudart.c. */
 enum stand_in_loss { STAND_IN_NOTHING, STAND_IN_WRITES, STAND_IN_WORD, STAND_IN_LOADS };
 enum stand_in_loss stand_in_loss(const void *memory);

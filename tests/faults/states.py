@@ -329,11 +329,11 @@ def several(stand_in):
 
 
 def measured(stand_in, path, *words, **environment):
-    """A program of links/ by itself: its exit status, what it said, and its cases."""
+    """A program by itself: its exit status, what it said, with its checks and notes, and its cases."""
     done = subprocess.run([path, "--json", *words], capture_output=True, text=True, timeout=LIMIT_S, check=False,
                           env=stand_in.environment(**environment), cwd=stand_in.work)
     document = json.loads(done.stdout) if done.stdout else {}
-    return done.returncode, f"{done.stderr} {document.get('checks')}", {
+    return done.returncode, f"{done.stderr} {document.get('checks')} {document.get('notes')}", {
         one["case"]: one for one in document.get("cases", [])}
 
 
@@ -517,6 +517,25 @@ def waits(stand_in):
                   (0 if passes else 1, not passes), said)
     status, said, _ = measured(stand_in, path, "--check", STAND_IN_EVENTS=1.01)
     check("waits, --check: no time is judged", status == 0, said)
+
+
+def submission(stand_in):
+    """A launch that reaches the GPU long after the event before it changes no time by events. Where launches wait for
+    their ends, there is no gate after the first, and a note says so."""
+    path, said_so = stand_in.link_every(), "launches wait for each other"
+    times = {}
+    for late_ns in (0, 15000):
+        status, said, cases = measured(stand_in, path, "--case=part=[fs]*", STAND_IN_SUBMIT_NS=late_ns)
+        check(f"a launch is {late_ns} ns late: measured, without a note", status == 0 and said_so not in said, said)
+        times[late_ns] = [[side["median"] for side in m.get("sides", [])] or m["median"]
+                          for one in cases.values() for m in one["metrics"] if m["name"] in ("first", "second")]
+    check("a launch, and a graph, are late: times by events are the same", len(times[0]) == 2 and times[0] == times[15000],
+          times)
+    for late_ns in (0, 15000):
+        status, said, cases = measured(stand_in, path, "--case=part=second", STAND_IN_BLOCKING=1, STAND_IN_SUBMIT_NS=late_ns)
+        check("launches that wait: measured, and one note", status == 0 and said.count(said_so) == 1, said)
+        sides = [side["median"] for one in cases.values() for m in one["metrics"] for side in m.get("sides", [])]
+        check("launches that wait: the host's time is in it", sides == [ns + late_ns for ns in times[0][1]], sides)
 
 
 def too_fast(stand_in):
@@ -728,7 +747,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, waits, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
+        for part in (several, ranks, losses, often, limit, waits, submission, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
                      mps, processes, throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
