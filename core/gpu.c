@@ -339,24 +339,27 @@ static void keep_busy(struct probe_run *r, unsigned threads, uint64_t ns)
     gpu_launch(r, g->warmer, (unsigned)g->facts.n_sm, threads, 0, &a);
 }
 
-void gpu_clock_start(struct probe_run *r)
+/* Counters would count a stamp's own work. */
+void gpu_stamp(struct probe_run *r, int which)
 {
     struct gpu *g = r->gpu;
-    struct harness_stamp_args a = {.out = g->stamp[0], .n_sm = (uint64_t)g->facts.n_sm};
-    if (r->watch)
-        return;
-    gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
+    struct harness_stamp_args a = {.out = g->stamp[which], .n_sm = (uint64_t)g->facts.n_sm};
+    if (!r->watch)
+        gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
 }
 
-/* The SM clock since gpu_clock_start(), in MHz. */
-static double clock_since_start(struct probe_run *r)
+void gpu_clock_start(struct probe_run *r)
+{
+    gpu_stamp(r, 0);
+}
+
+/* The SM clock from one stamp to the other, in MHz. */
+static double clock_between(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
-    struct harness_stamp_args a = {.out = g->stamp[1], .n_sm = (uint64_t)g->facts.n_sm};
     double mhz[1024];
     size_t n = 0;
 
-    gpu_launch(r, g->stamper, (unsigned)g->facts.n_sm, 32, 0, &a);
     gpu_wait(r);
     for (int i = 0; i < g->facts.n_sm && n < PROBE_LENGTH(mhz); i++) {
         const struct harness_stamp *t0 = &g->stamp[0][i], *t1 = &g->stamp[1][i];
@@ -370,15 +373,21 @@ static double clock_since_start(struct probe_run *r)
     return stat_median(mhz, n);
 }
 
-double gpu_clock_stop(struct probe_run *r)
+double gpu_stamped_mhz(struct probe_run *r)
 {
-    if (r->watch) { /* the counters would count a stamp's own work; they also give the clock */
+    if (r->watch) { /* the counters give the clock */
         gpu_wait(r);
         return attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
     }
-    const double mhz = clock_since_start(r);
+    const double mhz = clock_between(r);
     probe_clock(r, mhz);
     return mhz;
+}
+
+double gpu_clock_stop(struct probe_run *r)
+{
+    gpu_stamp(r, 1);
+    return gpu_stamped_mhz(r);
 }
 
 /* The clock of small work now: the slower of two readings, since one may be an error of the
@@ -387,9 +396,10 @@ static double clock_of_small_work(struct probe_run *r)
 {
     double least = INFINITY;
     for (int i = 0; i < 2; i++) {
-        gpu_clock_start(r);
+        gpu_stamp(r, 0);
         keep_busy(r, 32, LOOK_NS);
-        least = fmin(least, clock_since_start(r));
+        gpu_stamp(r, 1);
+        least = fmin(least, clock_between(r));
     }
     return least;
 }

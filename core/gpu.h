@@ -185,15 +185,16 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
 
 /* The time of what is queued between the two calls, by events, with the SM clock of that time:
  *
- *     gpu_time_start(r);          reads the clock, closes the gate (below), records an event
+ *     gpu_time_start(r);          closes the gate (below), reads the clock, records an event
  *     gpu_launch(r, ...);
- *     t = gpu_time_stop(r);       records an event, opens the gate, waits, reads the clock
+ *     t = gpu_time_stop(r);       records an event, reads the clock, opens the gate, waits
  *
  * Behind the gate all is in the queue before the first event: the time is the GPU's, and not how long
- * the host took from the event to the launch, which was up to 15 us, another in each process. The cost
- * of the events is included; a slope over two amounts of work cancels it. At most a thousand launches
- * may lie between. Where each launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate
- * opens by itself; a note says so, and there is none from then on, nor under --check and --counters. */
+ * the host took from the event to the launch, which was up to 15 us, another in each process. The clock
+ * is that of the work alone: a GPU that waits for the host has a faster one. The cost of the events is
+ * included; a slope over two amounts of work cancels it. At most a thousand launches may lie between.
+ * Where each launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate opens by itself; a
+ * note says so, and there is none from then on, nor under --check and --counters. */
 struct gpu_time {
     double ns, mhz;
 };

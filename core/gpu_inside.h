@@ -36,4 +36,9 @@ struct gpu {
     uint64_t *answer;            /* mapped, in a page of its own */
 };
 
+/* The halves of gpu_clock_start() and gpu_clock_stop(): each SM's clock, 0 before and 1 after; then the
+ * wait, and the SM clock in MHz. */
+void gpu_stamp(struct probe_run *r, int which);
+double gpu_stamped_mhz(struct probe_run *r);
+
 #endif

@@ -75,10 +75,10 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
 void gpu_time_start(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
-    gpu_clock_start(r);
     g->has_closed = !r->watch && !probe_is_check_run(r) && gpu_gate_held(r);
     if (g->has_closed)
         gpu_gate_close(r);
+    gpu_stamp(r, 0);
     CUDA(cudaEventRecord(g->start, g->stream));
 }
 
@@ -86,9 +86,10 @@ struct gpu_time gpu_time_stop(struct probe_run *r)
 {
     struct gpu *g = r->gpu;
     CUDA(cudaEventRecord(g->stop, g->stream));
+    gpu_stamp(r, 1);
     if (g->has_closed)
         gpu_gate_open(r);
-    const double mhz = gpu_clock_stop(r);
+    const double mhz = gpu_stamped_mhz(r);
     if (g->has_closed && !gpu_gate_held(r))
         probe_note(r, "launches wait for each other: from here on a time by events is the host's, too");
     return (struct gpu_time){gpu_elapsed_ns(g->start, g->stop), mhz};

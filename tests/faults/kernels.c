@@ -38,10 +38,12 @@ static double ghz_now(void)
     return stand_in_now_ns >= falls_ns ? FALLEN_GHZ : ghz();
 }
 
+static uint64_t idle_ns; /* spent at gates, where the clock is twice as fast */
+
 static uint64_t cycles_at(uint64_t ns)
 {
     const double slow_ns = ns > falls_ns ? (double)(ns - falls_ns) : 0;
-    return (uint64_t)(ghz() * ((double)ns - slow_ns) + FALLEN_GHZ * slow_ns);
+    return (uint64_t)(ghz() * ((double)ns - slow_ns + (double)idle_ns) + FALLEN_GHZ * slow_ns);
 }
 
 static uint64_t host_ns(void)
@@ -138,7 +140,10 @@ static void wait_at_gate(void)
 
 static void close_gate(const void *args)
 {
+    const char *ns = getenv("STAND_IN_GATE_NS");
     memcpy(&gate, args, sizeof gate);
+    idle_ns += ns ? strtoull(ns, NULL, 10) : 0;
+    stand_in_now_ns += ns ? strtoull(ns, NULL, 10) : 0;
     if (getenv("STAND_IN_BLOCKING"))
         wait_at_gate();
 }

@@ -531,6 +531,10 @@ def submission(stand_in):
                           for one in cases.values() for m in one["metrics"] if m["name"] in ("first", "second")]
     check("a launch, and a graph, are late: times by events are the same", len(times[0]) == 2 and times[0] == times[15000],
           times)
+    _, said, cases = measured(stand_in, path, "--case=part=[fs]*", STAND_IN_GATE_NS=15000)
+    clocks = [one["sm_clock"][end] for one in cases.values() for end in ("min_mhz", "max_mhz")]
+    check("a gate is closed for long: the clock is that of the work", len(clocks) == 4 and
+          all(abs(mhz - 1980) < 1 for mhz in clocks), f"{said} {clocks}")
     for late_ns in (0, 15000):
         status, said, cases = measured(stand_in, path, "--case=part=second", STAND_IN_BLOCKING=1, STAND_IN_SUBMIT_NS=late_ns)
         check("launches that wait: measured, and one note", status == 0 and said.count(said_so) == 1, said)
