@@ -28,7 +28,8 @@
  * a warmer board.
  *
  * Inside the timed region: two amounts of work, n and 2n layers or steps, in a launch, a graph,
- * or a row of launches between two events; the slope is one layer's time, or one step's. A
+ * or a row of launches between two events; the slope is one layer's time, or one step's. A gate
+ * holds the first event until all is queued, but for impl=stream, of which the host is a part. A
  * launch's own cost is thus in no figure of a kernel that stays. Every layer has weights and
  * caches of its own; what lies between two uses of a layer's is more than three times the L2.
  *
