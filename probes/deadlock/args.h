@@ -17,7 +17,7 @@ struct spin_tally {
 };
 
 /* A spin barrier that may give up. */
-struct spin_args {
+struct deadlock_spin_args {
     struct grid_barrier_state *state; /* only its `aborted` */
     struct spin_tally *mine, *others; /* of two launches at once */
     uint32_t rounds;
@@ -25,7 +25,7 @@ struct spin_args {
     uint32_t quits; /* not 0: the last block leaves at once */
     uint32_t budget_ns;
 };
-ARGS_SIZE(struct spin_args, 40);
+ARGS_SIZE(struct deadlock_spin_args, 40);
 
 /* Stays on its SM for the given time. */
 struct hold_args {

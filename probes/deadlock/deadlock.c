@@ -62,7 +62,7 @@ static const struct scene {
     double share;
     unsigned more;         /* blocks added to that share */
     enum with with;        /* what else runs */
-    uint32_t extra, quits; /* as in struct spin_args */
+    uint32_t extra, quits; /* as in struct deadlock_spin_args */
 } scenes[] = {
     {"alone", "ordinary", "0.5xcapacity", 0.5, 0, ALONE, 0, 0},
     {"alone", "ordinary", "1xcapacity", 1, 0, ALONE, 0, 0},
@@ -131,7 +131,7 @@ static struct spinner prepare(struct probe_run *r)
 {
     struct spinner s = {.held = gpu_mapped(r, sizeof *s.held)};
     int per_sm = 0, n_sm = gpu_facts(r)->n_sm, least = 0, greatest = 0;
-    s.spin = gpu_kernel(r, &image_deadlock, "deadlock_spin", sizeof(struct spin_args));
+    s.spin = gpu_kernel(r, &image_deadlock, "deadlock_spin", sizeof(struct deadlock_spin_args));
     s.hold = gpu_kernel(r, &image_deadlock, "deadlock_hold", sizeof(struct hold_args));
     gpu_kernel_shared(s.hold, gpu_facts(r)->shared_per_block, 100);
     s.state = gpu_alloc(r, sizeof *s.state, "a word to give up by");
@@ -171,9 +171,9 @@ static cudaError_t spin(struct probe_run *r, const struct spinner *s, const stru
     cudaStream_t second = scene->with == OVERTAKEN ? s->urgent : s->second;
     struct gpu_shape shape = {.block = SPIN_THREADS, .cooperative = scene->launch[0] == 'c',
                               .grid = {blocks_of(scene, s->capacity), 1, 1}};
-    struct spin_args a = {.state = s->state, .mine = s->tally, .others = s->tally + 1,
-                          .rounds = SPIN_ROUNDS, .extra = scene->extra, .quits = scene->quits,
-                          .budget_ns = patience_ns};
+    struct deadlock_spin_args a = {.state = s->state, .mine = s->tally, .others = s->tally + 1,
+                                   .rounds = SPIN_ROUNDS, .extra = scene->extra,
+                                   .quits = scene->quits, .budget_ns = patience_ns};
     cudaError_t result = gpu_try_launch(r, s->spin, &shape, &a);
     if (is_two(scene) && result == cudaSuccess) {
         shape.stream = second;

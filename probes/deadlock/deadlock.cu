@@ -5,7 +5,7 @@
 // Barriers in a launch that nobody guarantees to be resident. A block that gave up has not crossed.
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(1024)
-deadlock_spin(const __grid_constant__ struct spin_args a)
+deadlock_spin(const __grid_constant__ struct deadlock_spin_args a)
 {
     bool quits = a.quits && blockIdx.x == gridDim.x - 1;
     uint32_t rounds = quits ? 0 : a.rounds + (blockIdx.x == 0 ? a.extra : 0);

@@ -200,21 +200,22 @@ static struct gpu_graph capture(struct probe_run *r, struct ladder *l, const str
 static double chain_ns(struct probe_run *r, struct ladder *l, const struct chain *c,
                        const struct gpu_graph *graph, int steps)
 {
-    const bool gated = c->m->how == BY_STREAM;
+    const struct gpu_events event = gpu_events(r);
     if (graph->exec)
         return gpu_replay_ns(r, graph);
+    if (c->m->how == BY_STREAM) {
+        gpu_time_start(r);
+        enqueue(r, l, c, steps);
+        return gpu_time_stop(r).ns;
+    }
     gpu_clock_start(r);
-    if (gated)
-        gpu_gate_close(r);
 
-    CUDA(cudaEventRecord(l->start, gpu_stream(r)));
+    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
     enqueue(r, l, c, steps);
-    CUDA(cudaEventRecord(l->stop, gpu_stream(r)));
+    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
 
-    if (gated)
-        gpu_gate_open(r);
     gpu_clock_stop(r);
-    return gpu_elapsed_ns(l->start, l->stop);
+    return gpu_elapsed_ns(event.start, event.stop);
 }
 
 /* Runs the chain once from the known start; returns how many words are wrong. */
@@ -397,8 +398,6 @@ static struct ladder prepare(struct probe_run *r)
     size_t words = (size_t)gpu_facts(r)->n_sm * EDGES_WARPS * EDGES_SPACING;
     uint64_t seed = probe_seed(r);
 
-    CUDA(cudaEventCreate(&l.start));
-    CUDA(cudaEventCreate(&l.stop));
     l.a.cells = gpu_alloc(r, 2 * words * sizeof *l.first, "the cells");
     l.a.barrier = gpu_alloc(r, sizeof *l.a.barrier, "the barrier");
     l.census = gpu_alloc(r, GRID_BARRIER_BLOCKS * sizeof *l.census, "the census");

@@ -33,7 +33,6 @@ struct span {
 };
 
 struct ladder {
-    cudaEvent_t start, stop;
     struct edges_args a;
     uint32_t *census;       /* of the device */
     uint32_t *first, *room; /* host: the start of every chain; room for four rows */

@@ -411,10 +411,7 @@ static double chain_ns(struct probe_run *r, const struct link *l, cudaStream_t o
 {
     struct link_null_args none = {0};
     cudaStream_t streams[2] = {gpu_stream(r), other ? other : gpu_stream(r)};
-    gpu_clock_start(r);
-    gpu_gate_close(r);
-
-    CUDA(cudaEventRecord(l->start, streams[0]));
+    gpu_time_start(r);
     for (int i = 0; i < n; i++) {
         struct gpu_shape one = {.grid = {1, 1, 1}, .block = 1, .stream = streams[i % 2]};
         if (other && i > 0)
@@ -425,11 +422,7 @@ static double chain_ns(struct probe_run *r, const struct link *l, cudaStream_t o
     }
     if (other)
         CUDA(cudaStreamWaitEvent(streams[0], hop[n - 1], 0));
-    CUDA(cudaEventRecord(l->stop, streams[0]));
-
-    gpu_gate_open(r);
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(l->start, l->stop);
+    return gpu_time_stop(r).ns;
 }
 
 static void measure_edges(struct probe_run *r, const struct link *l)

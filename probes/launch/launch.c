@@ -96,7 +96,6 @@ enum {
 
 struct launcher {
     cudaKernel_t null, stamp;
-    cudaEvent_t start, stop;
     uint64_t *stamps; /* device: two for each kernel of a chain */
 };
 
@@ -232,25 +231,18 @@ static double round_trip_ns(struct probe_run *r, const struct job *j)
 }
 
 /* GPU time of n kernels that were all in the queue before the first could start. */
-static double gated_ns(struct probe_run *r, const struct launcher *l, const struct job *j, int n)
+static double gated_ns(struct probe_run *r, const struct job *j, int n)
 {
-    gpu_clock_start(r);
-    gpu_gate_close(r);
-
-    CUDA(cudaEventRecord(l->start, gpu_stream(r)));
+    gpu_time_start(r);
     chain(r, j, n);
-    CUDA(cudaEventRecord(l->stop, gpu_stream(r)));
-
-    gpu_gate_open(r);
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(l->start, l->stop);
+    return gpu_time_stop(r).ns;
 }
 
 static void measure_stream(struct probe_run *r, const struct launcher *l, const struct job *j)
 {
     while (probe_more(r))
         for (int n = STREAM_CHAIN; n <= 2 * STREAM_CHAIN; n += STREAM_CHAIN) {
-            probe_sample(r, EDGE, n, gated_ns(r, l, j, n));
+            probe_sample(r, EDGE, n, gated_ns(r, j, n));
 
             uint64_t t0 = probe_host_ns();
 
@@ -350,7 +342,7 @@ static void measure_gaps(struct probe_run *r, const struct launcher *l)
 
     if (probe_begin_case(r, 0, "mode=stream"))
         while (probe_more(r)) {
-            gated_ns(r, l, &j, STREAM_CHAIN);
+            gated_ns(r, &j, STREAM_CHAIN);
             sample_gaps(r, l);
         }
     if (probe_begin_case(r, 0, "mode=graph")) {
@@ -403,8 +395,6 @@ static struct launcher prepare(struct probe_run *r)
     l.null = gpu_kernel(r, &image_launch, "launch_null", sizeof(struct launch_args));
     l.stamp = gpu_kernel(r, &image_launch, "launch_stamp", sizeof(struct launch_stamp_args));
     l.stamps = gpu_alloc(r, 2 * STREAM_CHAIN * sizeof *l.stamps, "the stamps");
-    CUDA(cudaEventCreate(&l.start));
-    CUDA(cudaEventCreate(&l.stop));
     return l;
 }
 

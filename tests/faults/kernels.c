@@ -9,9 +9,7 @@
 #include "core/device/harness.h"
 #include "core/device/host_clock.h"
 #include "core/device/sides.h"
-#define spin_args deadlock_spin_args /* spin has one, too */
 #include "probes/deadlock/args.h"
-#undef spin_args
 #include "probes/graphs/args.h"
 #include "probes/instructions/args.h"
 #include "probes/jitter/args.h"

@@ -10,8 +10,8 @@
 
 /* --- watching ------------------------------------------------------------------------------------ */
 
-// The moments of a step of this block, by the SM's clock, once it has handed over: a store before that would
-// be one more that the others wait for.
+// The moments of a step of this block, by the SM's clock. They are stored once it has handed over: a store
+// before that would be one more that the others wait for.
 struct stay_moments {
     uint64_t at[DECODER_STAMPS];
 };
