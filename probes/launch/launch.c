@@ -238,7 +238,7 @@ static double gated_ns(struct probe_run *r, const struct job *j, int n)
     return gpu_time_stop(r).ns;
 }
 
-static void measure_stream(struct probe_run *r, const struct launcher *l, const struct job *j)
+static void measure_stream(struct probe_run *r, const struct job *j)
 {
     while (probe_more(r))
         for (int n = STREAM_CHAIN; n <= 2 * STREAM_CHAIN; n += STREAM_CHAIN) {
@@ -411,7 +411,7 @@ static void measure(struct probe_run *r)
             probe_sample(r, ROUND_TRIP, 1, round_trip_ns(r, &null));
     }
     if (probe_begin_case(r, 0, "mode=stream"))
-        measure_stream(r, &l, &null);
+        measure_stream(r, &null);
     if (probe_begin_case(r, 0, "mode=graph"))
         measure_graph(r, &null);
     measure_gaps(r, &l);
