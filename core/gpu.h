@@ -189,12 +189,14 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
  *     gpu_launch(r, ...);
  *     t = gpu_time_stop(r);       records an event, reads the clock, opens the gate, waits
  *
- * Behind the gate all is in the queue before the first event: the time is the GPU's, and not how long
- * the host took from the event to the launch, which was up to 15 us, another in each process. The clock
- * is that of the work alone: a GPU that waits for the host has a faster one. The cost of the events is
- * included; a slope over two amounts of work cancels it. At most a thousand launches may lie between.
- * Where each launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate opens by itself; a
- * note says so, and there is none from then on, nor under --check and --counters. */
+ * Behind the gate all is in the queue before the first event. So the time is the GPU's; without it, the
+ * host's time from the event to the launch is a part, up to 15 us, and a different time in each process.
+ * The wait at the gate is not in the clock: a GPU that waits has a faster one. The cost of the events is
+ * included; a slope over two amounts of work cancels it. At most a thousand launches may lie between,
+ * and each kernel has run once before: a first launch may load it, which waits for the GPU. Where each
+ * launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate opens by itself after 200 ms.
+ * The second time running a note says so, and no gate is closed from then on. Nor is one under --check
+ * and --counters. */
 struct gpu_time {
     double ns, mhz;
 };

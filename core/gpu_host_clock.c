@@ -1,6 +1,5 @@
 /* A gate in the stream, and the clocks of host and GPU; see core/gpu.h. The kernels are in
- * core/device/host_clock.cu, a file of its own: a probe that uses none of them links none of
- * them. */
+ * core/device/host_clock.cu, and are loaded at their first use. */
 #include "core/device/host_clock.h"
 #include "core/gpu_inside.h"
 #include "core/run.h"
@@ -31,6 +30,16 @@ void gpu_gate_open(struct probe_run *r)
 bool gpu_gate_held(const struct probe_run *r)
 {
     return !r->gpu->gate || ((volatile const uint32_t *)r->gpu->gate)[1] == 0;
+}
+
+bool gpu_gate_was_late(const struct probe_run *r)
+{
+    return ((volatile const uint32_t *)r->gpu->gate)[1] == r->gpu->gate_ticket;
+}
+
+void gpu_gate_forgive(struct probe_run *r)
+{
+    ((volatile uint32_t *)r->gpu->gate)[1] = 0;
 }
 
 /* --- the clocks ------------------------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 #include "core/gpu.h"
 #include "core/verdict.h"
 
-enum { ALLOCATIONS_MAX = 256, LIBRARIES_MAX = 8 };
+enum { ALLOCATIONS_MAX = 256, LIBRARIES_MAX = 16 };
 
 struct gpu {
     struct gpu_facts facts;
@@ -31,10 +31,15 @@ struct gpu {
     struct verdict *verdict; /* likewise */
     cudaKernel_t gatekeeper, answerer; /* these and the fields below: made at first use */
     uint32_t *gate, gate_ticket; /* mapped: [0] opens the gate of that ticket, [1] was late */
-    bool has_closed;             /* gpu_time_start() has closed it */
+    bool has_closed, is_gateless; /* gpu_time_start() has closed it; closes it no more */
+    unsigned n_late;              /* times that gate opened by itself, one after the other */
     uint32_t *asked;             /* mapped */
     uint64_t *answer;            /* mapped, in a page of its own */
 };
+
+/* Did the last gate open by itself? Forgiven, gpu_gate_held() does not know of it. The stream is empty. */
+bool gpu_gate_was_late(const struct probe_run *r);
+void gpu_gate_forgive(struct probe_run *r);
 
 /* The halves of gpu_clock_start() and gpu_clock_stop(): each SM's clock, 0 before and 1 after; then the
  * wait, and the SM clock in MHz. */

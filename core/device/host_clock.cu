@@ -1,6 +1,6 @@
 // Kernels that the host controls: one holds the stream until the host lets go, one tells the host
-// the time of the GPU. Neither is measured. They are an image of their own, so that only programs
-// that use them contain them.
+// the time of the GPU. Neither is measured. They are an image of their own, which is loaded at its
+// first use.
 #include "core/device/clock.cuh"
 #include "core/device/host_clock.h"
 

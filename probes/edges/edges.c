@@ -196,14 +196,15 @@ static struct gpu_graph capture(struct probe_run *r, struct ladder *l, const str
     return gpu_graph_end(r);
 }
 
-/* GPU time of one chain. With the gate, all of it was in the queue before the first step began. */
+/* GPU time of one chain. All of it is in the queue before the first step begins, but for a chain by
+ * submission, which is as a program queues it. */
 static double chain_ns(struct probe_run *r, struct ladder *l, const struct chain *c,
                        const struct gpu_graph *graph, int steps)
 {
     const struct gpu_events event = gpu_events(r);
     if (graph->exec)
         return gpu_replay_ns(r, graph);
-    if (c->m->how == BY_STREAM) {
+    if (c->m->how != BY_SUBMISSION) {
         gpu_time_start(r);
         enqueue(r, l, c, steps);
         return gpu_time_stop(r).ns;

@@ -27,8 +27,8 @@
  * us by graph, 1.3 by stream. Round trip 7 to 8 us, of which call, start and finish take 2.5 each.
  * block 0.6 ns.
  *
- * Traps. An event pair around a graph is off by up to 0.3 us, differently in each process: the
- * chains of graph are long enough to make that 1 ns per edge (with n = 64 it was 1 %). The first
+ * Traps. An event pair around a graph was off by up to 0.3 us without a gate, differently in each
+ * process: the chains of graph are long enough to make that 1 ns per edge (with n = 64 it was 1 %). The first
  * launch of a kernel may load it: it was touched before. A stream holds about a thousand launches:
  * chains by stream stay well below that. submit, round_trip and wall depend on the speed of the
  * host.

@@ -723,6 +723,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     ENTER();
     (void)stream;
+    stand_in_submit();
     event->ns = stand_in_now_ns;
     stand_in_now_ns += EVENT_NS;
     return cudaSuccess;

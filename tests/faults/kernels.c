@@ -142,7 +142,9 @@ static void close_gate(const void *args)
     memcpy(&gate, args, sizeof gate);
     idle_ns += ns ? strtoull(ns, NULL, 10) : 0;
     stand_in_now_ns += ns ? strtoull(ns, NULL, 10) : 0;
-    if (getenv("STAND_IN_BLOCKING"))
+    const char *late = getenv("STAND_IN_LATE_GATE");
+    static long n;
+    if (getenv("STAND_IN_BLOCKING") || (late && ++n == atol(late)))
         wait_at_gate();
 }
 

@@ -52,8 +52,8 @@ void stand_in_links_wait(void); /* for one of those that waits for other ranks *
 void stand_in_wait(void); /* for what a kernel still does on its own */
 
 /* STAND_IN_SUBMIT_NS: a launch reaches the GPU so much later than what was queued before it, unless all
- * waits behind a gate. STAND_IN_GATE_NS: a gate is closed for so long. STAND_IN_BLOCKING=1: each launch waits
- * for its end. */
+ * waits behind a gate. STAND_IN_GATE_NS: a gate is closed for so long. STAND_IN_LATE_GATE=n: the nth
+ * opens by itself. STAND_IN_BLOCKING=1: each launch waits for its end. */
 void stand_in_submit(void);
 
 /* What is lost between this process and memory that it opened of another; see cudart.c. */

@@ -520,9 +520,9 @@ def waits(stand_in):
 
 
 def submission(stand_in):
-    """A launch that reaches the GPU long after the event before it changes no time by events. Where launches wait for
-    their ends, there is no gate after the first, and a note says so."""
-    path, said_so = stand_in.link_every(), "launches wait for each other"
+    """Launches and events that reach the GPU long after what is queued before them change no time by events. Where
+    launches wait for their ends, no gate is closed after two, and a note says so."""
+    path, said_so = stand_in.link_every(), "launches wait for their ends"
     times = {}
     for late_ns in (0, 15000):
         status, said, cases = measured(stand_in, path, "--case=part=[fs]*", STAND_IN_SUBMIT_NS=late_ns)
@@ -531,6 +531,11 @@ def submission(stand_in):
                           for one in cases.values() for m in one["metrics"] if m["name"] in ("first", "second")]
     check("a launch, and a graph, are late: times by events are the same", len(times[0]) == 2 and times[0] == times[15000],
           times)
+    for late in (1, 4):
+        status, said, cases = measured(stand_in, path, "--case=part=[fs]*", STAND_IN_LATE_GATE=late, STAND_IN_SUBMIT_NS=15000)
+        medians = [m["median"] for one in cases.values() for m in one["metrics"] if m["name"] == "first"]
+        check(f"gate {late} opens by itself: it is forgiven, and in no median", status == 0 and said_so not in said and
+              medians == [times[0][0]], f"{said} {medians}")
     _, said, cases = measured(stand_in, path, "--case=part=[fs]*", STAND_IN_GATE_NS=15000)
     clocks = [one["sm_clock"][end] for one in cases.values() for end in ("min_mhz", "max_mhz")]
     check("a gate is closed for long: the clock is that of the work", len(clocks) == 4 and
@@ -539,7 +544,7 @@ def submission(stand_in):
         status, said, cases = measured(stand_in, path, "--case=part=second", STAND_IN_BLOCKING=1, STAND_IN_SUBMIT_NS=late_ns)
         check("launches that wait: measured, and one note", status == 0 and said.count(said_so) == 1, said)
         sides = [side["median"] for one in cases.values() for m in one["metrics"] for side in m.get("sides", [])]
-        check("launches that wait: the host's time is in it", sides == [ns + late_ns for ns in times[0][1]], sides)
+        check("launches that wait: the host's time is in it", sides == [ns + 2 * late_ns for ns in times[0][1]], sides)
 
 
 def too_fast(stand_in):

@@ -303,14 +303,14 @@ static void no_word_behind_a_gate(void **state)
         const char *probe, *keys, *timer;
         bool gated;
     } table[] = {
-        {"launch", "mode=stream", "event", true},
+        {"launch", "mode=stream", "event", false},
         {"launch", "mode=graph", "event", false},
         {"launch", "depth=1,work_ns=0", "wall", false},
-        {"edges", "mode=stream,blocks=sm,body=0,span=64-512", "event", true},
-        {"edges", "mode=stream_pdl_late,blocks=sm,body=0,span=64-512", "event", true},
+        {"edges", "mode=stream,blocks=sm,body=0,span=64-512", "event", false},
+        {"edges", "mode=stream_pdl_late,blocks=sm,body=0,span=64-512", "event", false},
         {"edges", "mode=submitted,blocks=sm,body=0,span=64-512", "event", false},
         {"edges", "mode=graph,blocks=sm,body=0,span=64-512", "event", false},
-        {"host_link", "by=stream", "event", true},
+        {"host_link", "by=stream", "event", false},
         {"host_link", "by=flag,delay_us=20", "wall", true},
         {"host_link", "direction=h2d,memory=pinned,bytes=4", "event", true},
         {"host_link", "direction=h2d,memory=pinned,bytes=4", "wall", false},
