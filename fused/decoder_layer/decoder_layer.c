@@ -48,9 +48,9 @@
  * them cost a graph of six kernels 40 us; a barrier 33; the ring hides what its 200 KB an SM
  * cover, 4.7 us of memory time, and should come to 28 to 29 us. Found: 46, 49, and 34 to 37;
  * near, which was not foreseen, 31, and far 53. Alone, words take 6 us from all SMs to all SMs beside
- * a stream (edges; docs/FINDINGS.md). Joules were not measured yet. Expected are 130 W of the idle
- * board, and up to 520 W for the bytes, at the rate of a long read: a step of 1B takes 0.42 J
- * as a graph and 0.36 near, one of 8B 2.3 and 2.15, and a read of a step's bytes takes fewer.
+ * a stream (edges; docs/FINDINGS.md). Of joules were expected, from 130 W of the idle board and up to
+ * 520 W for the bytes at the rate of a long read: for a step of 1B 0.42 as a graph and 0.36 near, for one of
+ * 8B 2.3 and 2.15, and fewer for a read of a step's bytes. Found: 0.46, 0.38, 2.5, 2.2, and 0.36 for 1B's.
  *
  * Traps. A short chain's weights stay in the L2. A graph cannot be replayed with a fixed epoch: its
  * words would look fresh; kernels that stay are launched, each time with greater epochs. The choice

@@ -523,6 +523,6 @@ const struct probe probe = {
     .n_metrics = PROBE_LENGTH(metrics),
     .parameters = parameters,
     .n_parameters = PROBE_LENGTH(parameters),
-    .fixed = "its curves have every power of four from 16 bytes to 256 MiB",
+    .fixed = "its curves have powers of 16 from 16 bytes to 256 MiB, with --deep every power of four",
     .measure = measure,
 };

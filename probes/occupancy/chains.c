@@ -73,8 +73,7 @@ static void measure_fma(struct probe_run *r, const struct reader *x, const float
     snprintf(name, sizeof name, "occupancy_fma_%d", chains);
     cudaKernel_t kernel = gpu_kernel(r, &image_occupancy_chains, name, sizeof a);
     if (!occupancy_fits(kernel, shape.block, 0, per_sm) ||
-        !probe_begin_case(r, occupancy_is_of_curve(r, warps, chains) ? PROBE_THRICE : PROBE_DEEP,
-                          "warps=%d,chains=%d", warps, chains))
+        !probe_begin_case(r, PROBE_THRICE, "warps=%d,chains=%d", warps, chains))
         return;
     CUDA(cudaMemsetAsync(x->check, 0, sizeof *x->check, gpu_stream(r)));
     gpu_launch_shape(r, kernel, &shape, &a);

@@ -39,7 +39,7 @@
  * one or two cycles.
  *
  * The curve has 1 to 64 warps with 1, 2, 4, 8 and 16 loads, chains or multiply-adds each, in three
- * rounds or with --deep, but for what registers do not hold. What loads of 16 bytes bring in has to
+ * rounds or more, but for what registers do not hold. What loads of 16 bytes bring in has to
  * lie in registers: 64 warps of 8 loads, or 32 of 16, would take all of an SM's 256 KiB, addresses
  * not counted, and one warp has at most 255 registers a thread, less than 32 KiB. It has 8 and 16
  * KiB in flight by loads, more only by copies. A chase needs its chains' addresses and little else,
@@ -192,8 +192,8 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-/* Where neither a verdict nor the headline looks, up to 16 loads are points of a curve. More, and 2 in
- * the L2, are left to --deep. --check runs every kernel. */
+/* Where neither a verdict nor the headline looks, up to 16 loads are points of a curve. More are left
+ * to --deep. --check runs every kernel. */
 static unsigned flags_of_loads(const struct probe_run *r, const char *level, int warps, int loads)
 {
     bool hbm = !strcmp(level, "hbm"), few = warps == FEW_WARPS, ends = warps == 1 || warps == 64;
@@ -203,14 +203,7 @@ static unsigned flags_of_loads(const struct probe_run *r, const char *level, int
                  (hbm && loads == 32 && (warps == 1 || warps == 2)) || /* for claim C13 */
                  (probe_is_check_run(r) && few);
     return PROBE_POWER_BOUND |
-           (shown ? 0 : loads > 16 || (!hbm && loads == 2) ? PROBE_DEEP : PROBE_THRICE);
-}
-
-/* Chases and multiply-adds: 1, 4 and 8 chains show where a law's two lines meet; 2 and 16 are left to
- * --deep, but for the --check of their kernels. */
-bool occupancy_is_of_curve(const struct probe_run *r, int warps, int chains)
-{
-    return (chains != 2 && chains != 16) || (probe_is_check_run(r) && warps == FEW_WARPS);
+           (shown ? 0 : loads > 16 ? PROBE_DEEP : PROBE_THRICE);
 }
 
 bool occupancy_fits(cudaKernel_t kernel, unsigned threads, size_t shared, unsigned per_sm)
@@ -360,8 +353,7 @@ static void measure_hit(struct probe_run *r, const struct reader *x, const char 
     bool shown = (stride == 1 && warps == FEW_WARPS && (chains == 1 || chains == 8)) ||
                  (stride == 1 && warps == 32 && chains == 8) ||
                  (stride == worst && warps == FEW_WARPS && chains == 1);
-    bool of_curve = stride == 1 && occupancy_is_of_curve(r, warps, chains);
-    unsigned flags = shown ? 0 : of_curve ? PROBE_THRICE : PROBE_DEEP;
+    unsigned flags = shown ? 0 : stride == 1 ? PROBE_THRICE : PROBE_DEEP;
     struct chase c = {.memory = memory,
                       .warps = warps,
                       .chains = chains,

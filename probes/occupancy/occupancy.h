@@ -26,8 +26,6 @@ void occupancy_check_census(struct probe_run *r, const struct reader *x, unsigne
 /* Are the blocks on an SM at the same time, or one after another? The census cannot tell. */
 bool occupancy_fits(cudaKernel_t kernel, unsigned threads, size_t shared, unsigned per_sm);
 
-bool occupancy_is_of_curve(const struct probe_run *r, int warps, int chains);
-
 /* --- chains.c: multiply-adds ------------------------------------------------------------------ */
 
 void occupancy_measure_fma(struct probe_run *r, const struct reader *x);

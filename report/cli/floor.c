@@ -225,7 +225,7 @@ static char *words_of(const struct pass *pass, const struct primitives *p)
     return words;
 }
 
-static char *legend(void)
+static char *legend(const struct pass *pass, const struct primitives *p)
 {
     char *words = NULL;
     size_t size = 0;
@@ -237,16 +237,20 @@ static char *legend(void)
         fprintf(out, "%s%s: %s", i ? "; " : "", packaging_names[i], packagings[i].what);
     fputs(". Step is the overlap estimate of ring, values and near, the serial one of the others. Of "
           "floor: the floor over it.", out);
+    if (packaging_tiles(PACKAGING_RING, p, &pass->model->decode, pass->batch) == 0)
+        fprintf(out, " ring, values and near cannot run: beside the vectors of %.0f sequence%s no ring of "
+                     "three tiles fits in an SM.", pass->batch, pass->batch > 1 ? "s" : "");
     fclose(out);
     return words;
 }
 
-static void print_packagings(FILE *out, const struct pass *pass, enum table_format format)
+static void print_packagings(FILE *out, const struct pass *pass, const struct primitives *p,
+                             enum table_format format)
 {
     static const char *const heads[] = {"packaging", "layer", "step", "serial", "overlap",
                                         "of floor"};
     struct table table = table_new("lrrrrr");
-    char *words = legend();
+    char *words = legend(pass, p);
 
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         table_cell(&table, "%s", heads[i]);
@@ -277,7 +281,7 @@ static void print_one(FILE *out, const struct pass *pass, const struct primitive
     if (!(pass->model->decode.layers > 0) || pass->batch > BATCH_ESTIMATED)
         return;
     fputc('\n', out);
-    print_packagings(out, pass, format);
+    print_packagings(out, pass, p, format);
 }
 
 /* --- all models ------------------------------------------------------------------------------- */
@@ -321,13 +325,13 @@ static void print_table(FILE *out, const struct pass *passes, size_t n, const st
 {
     struct table table = table_new("lrrrrrrr");
     char text[32], title[200];
-    static const char *const heads[] = {"model", "context", "floor", "values", "ring", "dependent",
+    static const char *const heads[] = {"model", "context", "floor", "near", "values", "dependent",
                                         "graph", "in 50 ms"};
 
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
         table_cell(&table, "%s", heads[i]);
     for (size_t k = 0; k < n; k++) {
-        static const size_t shown[] = {PACKAGING_VALUES, PACKAGING_RING, PACKAGING_DEPENDENT,
+        static const size_t shown[] = {PACKAGING_NEAR, PACKAGING_VALUES, PACKAGING_DEPENDENT,
                                        PACKAGING_GRAPH};
         const struct pass *pass = &passes[k];
         if (!has_row(pass))

@@ -282,6 +282,11 @@ def check_words(path, work):
         status, text, said = floor(*words, path)
         check(status == 0 and not said and max(map(len, text.splitlines())) <= 100,
               f"floor {' '.join(words)}: at most 100 columns", said or text)
+    no_ring = [batch for batch in "1234" if "no ring of three tiles fits" in
+               " ".join(told("floor", "--model", "llama-8b", "--batch", batch, path).split())]
+    rows = cells(path, "--model", "llama-8b", "--batch", "4")
+    check(no_ring == ["4"] and rows["llama-8b", "1024", "ring"]["step_ns"] is None,
+          "it is said where a ring does not fit in an SM", no_ring)
     status, text, _ = floor("--model", "llama-1b", path)
     found = cells(path, "--model", "llama-1b")["llama-1b", "1024", "ring"]
     row = next(line.split() for line in text.splitlines() if line.startswith("  ring "))

@@ -314,10 +314,16 @@ static bool came_nowhere(void)
            fuzz->n_lines < fuzz->n_mutants / MUTANTS_PER_LINE;
 }
 
+/* All was tried: half of the mutants must be past the parser. */
+static bool got_stuck(void)
+{
+    return 2 * fuzz->n_parsed < fuzz->n_mutants;
+}
+
 static int report(double seconds)
 {
     const bool tried_all = fuzz->index >= asked.mutants + asked.lines;
-    const bool poor = !tried_all && fuzz->n_findings == 0 && came_nowhere();
+    const bool poor = fuzz->n_findings == 0 && (tried_all ? got_stuck() : came_nowhere());
 
     printf("seed %llu: %llu attempts in %.0f s, %zu forks: %zu mutants, %zu command lines; %zu "
            "commands; "
@@ -348,8 +354,8 @@ static int report(double seconds)
            share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_lines);
     if (poor)
         printf(
-            "FAIL too little was tried: at least %zu mutants, a quarter past the parser, and one "
-            "command line in %d\n",
+            "FAIL too little was tried: at least %zu mutants, a quarter past the parser (half, when all "
+            "are tried), and one command line in %d\n",
             MUTANTS_PER_SECOND * asked.seconds, MUTANTS_PER_LINE);
     return poor || fuzz->n_findings > 0 || (fuzz->n_mutants > 0 && fuzz->n_fit == 0);
 }
