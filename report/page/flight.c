@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/bundle/derive.h"
+#include "report/bundle/derive_occupancy.h"
 #include "report/page/sections.h"
 
 enum { READS, PATHS };
@@ -83,12 +84,22 @@ static const char *path_name(const char *path)
                                        : "another path";
 }
 
+/* What the law says from the latency of an idle memory, up to what can be read. */
+static struct number by_the_law(const struct summary *summary, const struct way *way)
+{
+    const struct number load = summary_number(summary, "hbm-load");
+    const struct number most = summary_number(summary, "hbm-read");
+    return number_formed(
+        derive_little_rate(way->bytes, load.value, summary_sms(summary), most.value), "bytes/s", &load);
+}
+
 static void put(struct section *section, struct grid *grid, const struct summary *summary,
                 const struct way *way, double best)
 {
     const struct number rate = number_of(way->row);
     const struct number bytes = number_formed(way->bytes, "bytes", &rate);
     const struct number share = number_formed(rate.value / best, "ratio", &rate);
+    const struct number law = by_the_law(summary, way);
     const struct number latency = number_formed(
         1e9 * way->bytes * summary_sms(summary) / rate.value, "ns", &rate);
 
@@ -98,7 +109,7 @@ static void put(struct section *section, struct grid *grid, const struct summary
                                               way->loads == 1 ? "" : "s")
                                : path_name(way->path));
     grid_number(grid, &rate);
-    grid_number_with(grid, &share, " %");
+    grid_number(grid, &law);
     grid_bar(grid, &share);
     grid_number(grid, &latency);
 }
@@ -162,8 +173,8 @@ void section_flight(const struct summary *summary, struct section *section)
 {
     static const struct column columns[] = {
         {"in flight", "KiB", "KiB", 'r'}, {NULL, "by", NULL, 'l'},     {NULL, "", NULL, 'l'},
-        {NULL, "TB/s", "TB/s", 'r'},      {NULL, "of best", "%", 'r'}, {NULL, "", NULL, 'l'},
-        {"latency*", "ns", "ns", 'r'}};
+        {NULL, "TB/s", "TB/s", 'r'},      {"law*", "TB/s", "TB/s", 'r'}, {NULL, "of best", NULL, 'l'},
+        {"latency", "ns", "ns", 'r'}};
     struct way ways[WAYS_MOST];
     const size_t n = take(summary, ways);
     size_t shown = 0;
@@ -202,8 +213,9 @@ void section_flight(const struct summary *summary, struct section *section)
     for (size_t i = 0; section->finding && i < n; i++)
         if (ways[i].row->centre == best)
             rest_on_way(section, &ways[i]);
-    section_go_on(section, "in flight: on each SM, asked for, not yet there. * Little's law: bytes in "
-                          "flight x SMs / rate.");
+    section_go_on(section, "in flight: on each SM, asked for, not yet there. * By Little's law: bytes in "
+                          "flight x SMs / latency of one load, at most what can be read. Latency: by the same "
+                          "law, from the rate.");
     section_doubts(section);
     section->claims = "C13";
 }
