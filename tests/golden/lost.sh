@@ -77,7 +77,7 @@ check "and says so" says 'stdout could not be written'
 # --- while it runs, and eight at once
 
 probes null good slow
-"$gpufloor" run --rounds 30 --output one.json >out 2>talk &
+"$gpufloor" run --rounds 30 --output one.json >out_of_first 2>talk_of_first &
 pid=$!
 for _ in $(seq 100); do
     grep -q '"why":"not ended: holds [1-9]' one.json 2>/dev/null && break
