@@ -213,9 +213,8 @@ void section_flight(const struct summary *summary, struct section *section)
     for (size_t i = 0; section->finding && i < n; i++)
         if (ways[i].row->centre == best)
             rest_on_way(section, &ways[i]);
-    section_go_on(section, "in flight: on each SM, asked for, not yet there. * By Little's law: bytes in "
-                          "flight x SMs / latency of one load, at most what can be read. Latency: by the same "
-                          "law, from the rate.");
+    section_go_on(section, "in flight: asked for by each SM, not yet there. * Little's law: that x SMs / "
+                          "latency of one load, at most what is read. Latency: from the rate.");
     section_doubts(section);
     section->claims = "C13";
 }

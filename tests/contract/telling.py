@@ -160,7 +160,10 @@ class Rows:
         if section == "memory" and unit == "bytes":
             yield from (float(m) for k in self.centre if k.startswith("memory_latency.constant{")
                         for m in re.findall(r"bytes=(\d+)", k))
-        if section == "flight":
+        if section == "flight" and unit == "bytes/s" and name.startswith("memory_latency.load_time{level=hbm"):
+            most = [v for k, v in self.centre.items() if k.startswith("bandwidth.rate{level=hbm,op=read,path=ld")]
+            yield from (min(flying * self.sms / row * 1e9, limit) for flying in self.flying() for limit in most)
+        elif section == "flight":
             flying = key("in_flight") if "in_flight" in name else key("warps") * key("loads") * 512
             best = max(self.best("occupancy.read_rate{level=hbm"), self.best("occupancy.path_rate{level=hbm"))
             yield {"bytes": flying, "ratio": row / best, "ns": flying * self.sms / row * 1e9}.get(unit, math.nan)
@@ -175,6 +178,12 @@ class Rows:
         if section == "curve" and not name:  # a level: the median of its points
             points = [v for k, v in self.centre.items() if k.startswith("memory_latency.curve{")]
             yield from ((a + b) / 2 for a in points for b in points)
+
+    def flying(self):
+        """Bytes in flight on each SM of the ways to read the memory."""
+        whole = lambda k, name: int(m.group(1)) if (m := re.search(rf"[{{,]{name}=(\d+)", k)) else 0
+        return {whole(k, "in_flight") or 512 * whole(k, "warps") * whole(k, "loads") for k in self.centre
+                if k.startswith(("occupancy.read_rate{level=hbm", "occupancy.path_rate{level=hbm"))}
 
     def sweep(self, name):
         """[(bytes, value)] of the row's case over its sizes."""
