@@ -201,6 +201,8 @@ struct gpu_time {
     double ns, mhz;
 };
 void gpu_time_start(struct probe_run *r);
+/* Without the gate, for kernels launched one by one as a program does it: the host is a part of it. */
+void gpu_time_start_ungated(struct probe_run *r);
 struct gpu_time gpu_time_stop(struct probe_run *r);
 
 /* One replay, timed so. */

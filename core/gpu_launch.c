@@ -74,14 +74,24 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
     return (double)ms * 1e6;
 }
 
-void gpu_time_start(struct probe_run *r)
+static void start_timing(struct probe_run *r, bool closes)
 {
     struct gpu *g = r->gpu;
-    g->has_closed = !r->watch && !probe_is_check_run(r) && !g->is_gateless;
-    if (g->has_closed)
+    g->has_closed = closes;
+    if (closes)
         gpu_gate_close(r);
     gpu_stamp(r, 0);
     CUDA(cudaEventRecord(g->start, g->stream));
+}
+
+void gpu_time_start(struct probe_run *r)
+{
+    start_timing(r, !r->watch && !probe_is_check_run(r) && !r->gpu->is_gateless);
+}
+
+void gpu_time_start_ungated(struct probe_run *r)
+{
+    start_timing(r, false);
 }
 
 /* Once may be a host that stood still: one sample of a case, whose median counts. */

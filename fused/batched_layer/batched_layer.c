@@ -233,18 +233,12 @@ struct chain {
 static double time_chain(struct probe_run *r, const struct point *q,
                          const struct batched_pack *pack, const struct chain *chain)
 {
-    const struct gpu_events event = gpu_events(r);
     const struct batched_work w = point_work(q);
     if (pack->in_graph)
         return gpu_replay_ns(r, &chain->graph);
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+    gpu_time_start_ungated(r);
     batched_launch(r, &w, pack, chain->layers, chain->again);
-    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(event.start, event.stop);
+    return gpu_time_stop(r).ns;
 }
 
 /* n and 2n layers; a sample's work is `each` for a layer. */

@@ -82,15 +82,9 @@ static struct gpu_graph graph_of(struct probe_run *r, const struct operation *o,
 
 static double stream_ns(struct probe_run *r, const struct operation *o, bool cold, size_t n)
 {
-    const struct gpu_events event = gpu_events(r);
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
+    gpu_time_start_ungated(r);
     launch_many(r, o, cold, n);
-    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(event.start, event.stop);
+    return gpu_time_stop(r).ns;
 }
 
 /* Number of operations in the shorter of the two graphs: enough to dwarf a tick of the clock, few

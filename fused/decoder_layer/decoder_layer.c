@@ -304,29 +304,15 @@ struct timed {
     struct gpu_graph graph[2];
 };
 
-/* Kernel by kernel as a program submits them: without a gate, for the host is a part of it. */
-static double stream_ns(struct probe_run *r, const struct decoder_packing *p,
-                        const struct decoder_work *work)
-{
-    const struct gpu_events event = gpu_events(r);
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
-    decoder_launch(r, p, work);
-    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(event.start, event.stop);
-}
-
 static double time_once(struct probe_run *r, const struct decoder_packing *p, const struct timed *t,
                         int i)
 {
     if (p->way->in_graph)
         return gpu_replay_ns(r, &t->graph[i]);
     if (p->way->layer)
-        return stream_ns(r, p, &t->work[i]);
-    gpu_time_start(r);
+        gpu_time_start_ungated(r);
+    else
+        gpu_time_start(r);
     decoder_launch(r, p, &t->work[i]);
     return gpu_time_stop(r).ns;
 }

@@ -201,22 +201,14 @@ static struct gpu_graph capture(struct probe_run *r, struct ladder *l, const str
 static double chain_ns(struct probe_run *r, struct ladder *l, const struct chain *c,
                        const struct gpu_graph *graph, int steps)
 {
-    const struct gpu_events event = gpu_events(r);
     if (graph->exec)
         return gpu_replay_ns(r, graph);
-    if (c->m->how != BY_SUBMISSION) {
+    if (c->m->how == BY_SUBMISSION)
+        gpu_time_start_ungated(r);
+    else
         gpu_time_start(r);
-        enqueue(r, l, c, steps);
-        return gpu_time_stop(r).ns;
-    }
-    gpu_clock_start(r);
-
-    CUDA(cudaEventRecord(event.start, gpu_stream(r)));
     enqueue(r, l, c, steps);
-    CUDA(cudaEventRecord(event.stop, gpu_stream(r)));
-
-    gpu_clock_stop(r);
-    return gpu_elapsed_ns(event.start, event.stop);
+    return gpu_time_stop(r).ns;
 }
 
 /* Runs the chain once from the known start; returns how many words are wrong. */

@@ -25,7 +25,7 @@ enum { LOAD_BYTES = 32 * 16, SHARED_BYTES = 32 * 4, L1_BYTES = 32 * 8, QUARTERS 
 
 double derive_little_rate(double bytes, double load_ns, double n_sm, double limit)
 {
-    return fmin(bytes * n_sm / load_ns * 1e9, limit);
+    return isnan(limit) ? limit : fmin(bytes * n_sm / load_ns * 1e9, limit); /* fmin() passes over it */
 }
 
 double derive_little_hit(double in_flight, double load_cycles, double bytes, double bytes_a_cycle)

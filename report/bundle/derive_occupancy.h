@@ -13,7 +13,7 @@
 
 #include "report/bundle/rows.h"
 
-/* Bytes/s of all SMs with so many bytes in flight on each, at most `limit`. */
+/* Bytes/s of all SMs with so many bytes in flight on each, at most `limit`; NaN without one. */
 double derive_little_rate(double bytes, double load_ns, double n_sm, double limit);
 
 /* Cycles from one load of a chain to the next, where a warp's load takes `bytes` and the SM moves

@@ -89,8 +89,8 @@ static struct number by_the_law(const struct summary *summary, const struct way 
 {
     const struct number load = summary_number(summary, "hbm-load");
     const struct number most = summary_number(summary, "hbm-read");
-    const double rate = derive_little_rate(way->bytes, load.value, summary_sms(summary), most.value);
-    return number_formed(isnan(most.value) ? (double)NAN : rate, "bytes/s", &load);
+    return number_formed(
+        derive_little_rate(way->bytes, load.value, summary_sms(summary), most.value), "bytes/s", &load);
 }
 
 static void put(struct section *section, struct grid *grid, const struct summary *summary,

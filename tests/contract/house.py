@@ -60,11 +60,7 @@ def state(path, text):
 
 
 OWN_EVENTS = {
-    "fused/batched_layer/batched_layer.c": "launches one by one: the host is a part of it",
-    "fused/common/operation.c": "mode=stream: the host is a part of it",
-    "fused/decoder_layer/decoder_layer.c": "impl=stream: the host is a part of it",
     "links/common/hand.c": "a gate in each GPU",
-    "probes/edges/edges.c": "mode=submitted: the host is a part of it",
     "probes/host_link/host_link.c": "copies, behind a gate of their own",
     "probes/spin/spin.c": "a gate of its own: no stamp may be between it and the wait",
     "probes/timers/timers.c": "an empty pair of events",

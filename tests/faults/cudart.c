@@ -475,8 +475,10 @@ static cudaError_t queue(cudaStream_t stream, const struct CUgraphNode_st *node)
 {
     if (stream && stream->captured)
         add_to(stream->captured, node);
-    else
+    else {
+        stand_in_submit();
         perform(node);
+    }
     return cudaSuccess;
 }
 
@@ -830,7 +832,6 @@ static cudaError_t launch(const void *kernel, dim3 grid, dim3 block, void **para
                           cudaStream_t stream)
 {
     struct CUgraphNode_st node = {.type = cudaGraphNodeTypeKernel, .grid = grid, .block = block};
-    stand_in_submit();
     node.kernel = (struct stand_in_kernel *)(uintptr_t)kernel;
     node.args = parameters[0];
     return queue(stream, &node);

@@ -531,6 +531,13 @@ def submission(stand_in):
                           for one in cases.values() for m in one["metrics"] if m["name"] in ("first", "second")]
     check("a launch, and a graph, are late: times by events are the same", len(times[0]) == 2 and times[0] == times[15000],
           times)
+    operator, by = stand_in.link_operator(), {}
+    for late_ns in (0, 15000):
+        _, said, cases = measured(stand_in, operator, STAND_IN_SUBMIT_NS=late_ns)
+        by[late_ns] = {name: m["median"] for name, one in cases.items() for m in one["metrics"] if m["name"] == "time"}
+    streams = [name for name in by[0] if "mode=stream" in name]
+    check("launched one by one, an operation takes the host's time, too; in a graph it does not", streams and all(
+        abs(by[15000].get(name, 0) - by[0][name] - 15000 * (name in streams)) < 1 for name in by[0]), f"{said} {by}")
     for late in (1, 4):
         status, said, cases = measured(stand_in, path, "--case=part=[fs]*", STAND_IN_LATE_GATE=late, STAND_IN_SUBMIT_NS=15000)
         medians = [m["median"] for one in cases.values() for m in one["metrics"] if m["name"] == "first"]
