@@ -66,7 +66,7 @@ jobs=${SUITE_JOBS:-2}
 [ "$jobs" = 1 ] || export SUITE_JOBS=1
 
 # Those that take longest, longest first; and what must have the machine for itself.
-long=" long/no_toolkit long/bare long/toolkits long/aarch64 long/fuzz long/compilers
+long=" long/bare long/toolkits long/fuzz long/no_toolkit long/compilers long/aarch64
     contract/boards contract/telling fuzz contract/ci kernels/planted contract/doctored
     contract/compare states contract/probes shim "
 alone=" contract/large contract/page long/planted "
