@@ -25,6 +25,7 @@ from layer import layered
 LINES, COLUMNS, NARROW = 205, 100, 80
 MADE_LINES = LINES + 5  # of a bundle made here: what surprises most takes longer sentences on a board that never was
 MINE = ("memory", "curve", "flight", "ladder", "small", "links")  # whose every number is formed anew here
+LOAD_TIME = "memory_latency.load_time{level=hbm"
 
 
 def report(*words, **environment):
@@ -160,9 +161,8 @@ class Rows:
         if section == "memory" and unit == "bytes":
             yield from (float(m) for k in self.centre if k.startswith("memory_latency.constant{")
                         for m in re.findall(r"bytes=(\d+)", k))
-        if section == "flight" and unit == "bytes/s" and name.startswith("memory_latency.load_time{level=hbm"):
-            most = [v for k, v in self.centre.items() if k.startswith("bandwidth.rate{level=hbm,op=read,path=ld")]
-            yield from (min(flying * self.sms / row * 1e9, limit) for flying in self.flying() for limit in most)
+        if section == "flight" and unit == "bytes/s" and name.startswith(LOAD_TIME):
+            yield from self.law(self.flying(), row)
         elif section == "flight":
             flying = key("in_flight") if "in_flight" in name else key("warps") * key("loads") * 512
             best = max(self.best("occupancy.read_rate{level=hbm"), self.best("occupancy.path_rate{level=hbm"))
@@ -178,6 +178,11 @@ class Rows:
         if section == "curve" and not name:  # a level: the median of its points
             points = [v for k, v in self.centre.items() if k.startswith("memory_latency.curve{")]
             yield from ((a + b) / 2 for a in points for b in points)
+
+    def law(self, flying, load):
+        """Rates of the memory by Little's law, by bytes in flight on an SM and the latency of a load in ns."""
+        most = [v for k, v in self.centre.items() if k.startswith("bandwidth.rate{level=hbm,op=read,path=ld")]
+        return {min(each * self.sms / load * 1e9, limit) for each in flying for limit in most}
 
     def flying(self):
         """Bytes in flight on each SM of the ways to read the memory."""
@@ -291,6 +296,16 @@ def unfounded_cells(told, rows, name):
                        if math.isfinite(v)):
                 bad.append(f"{name}: {section['name']}: {cell['value']} {cell['unit']} {cell['id']}")
     return bad
+
+
+def unlawful_rows(told, rows):
+    """Rows of what is in flight beside which another rate stands than Little's law has for their bytes."""
+    grids = next((section["grids"] for section in told["sections"] if section["name"] == "flight"), [])
+    for cells in (row["cells"] for grid in grids for row in grid["rows"]):
+        flying, law = cells[0], next((c for c in cells if c and (c.get("id") or "").startswith(LOAD_TIME)), None)
+        if law and law["value"] is not None and not any(
+                math.isclose(law["value"], v, rel_tol=1e-6) for v in rows.law({flying["value"]}, rows.centre[law["id"]])):
+            yield f"{flying['value']} bytes in flight: {law['value']}"
 
 
 def said(told, rows):
@@ -412,6 +427,13 @@ def look_at(name, path, bundle, words, most=LINES):
     cell = next((c for s in planted["sections"] if s["name"] in MINE for c in numbers_in(s)), {"value": 1})
     cell["value"] *= 1.01
     check(not bad and unfounded_cells(planted, rows, name), f"{name}: cells are rows, or formed of them", "\n".join(bad))
+    bad = list(unlawful_rows(told, rows))
+    planted = copy.deepcopy(told)
+    ways = [row["cells"] for s in planted["sections"] if s["name"] == "flight" for g in s["grids"] for row in g["rows"]]
+    if len(ways) > 1 and ways[0][4]["value"]:
+        ways[0][4]["value"], ways[1][4]["value"] = ways[1][4]["value"], ways[0][4]["value"]
+        check(list(unlawful_rows(planted, rows)), f"{name}: planted: Little's law of another row")
+    check(not bad, f"{name}: Little's law is that of each row's bytes", "\n".join(bad))
     bad = unfounded_words(text, told, rows)
     spoilt = re.sub(r"(LADDER .*)", r"\1 It takes 31.7777 ns.", text)
     check(not bad and unfounded_words(spoilt, told, rows), f"{name}: sentences have numbers of rows", "\n".join(bad))
