@@ -339,8 +339,8 @@ static void keep_busy(struct probe_run *r, unsigned threads, uint64_t ns)
     gpu_launch(r, g->warmer, (unsigned)g->facts.n_sm, threads, 0, &a);
 }
 
-/* Counters would count a stamp's own work. */
-void gpu_stamp(struct probe_run *r, int which)
+/* Each SM's clock, 0 before and 1 after. Counters would count a stamp's own work. */
+static void stamp(struct probe_run *r, int which)
 {
     struct gpu *g = r->gpu;
     struct harness_stamp_args a = {.out = g->stamp[which], .n_sm = (uint64_t)g->facts.n_sm};
@@ -350,7 +350,12 @@ void gpu_stamp(struct probe_run *r, int which)
 
 void gpu_clock_start(struct probe_run *r)
 {
-    gpu_stamp(r, 0);
+    stamp(r, 0);
+}
+
+void gpu_clock_end(struct probe_run *r)
+{
+    stamp(r, 1);
 }
 
 /* The SM clock from one stamp to the other, in MHz. */
@@ -373,21 +378,27 @@ static double clock_between(struct probe_run *r)
     return stat_median(mhz, n);
 }
 
-double gpu_stamped_mhz(struct probe_run *r)
+double gpu_clock_read(struct probe_run *r)
 {
     if (r->watch) { /* the counters give the clock */
         gpu_wait(r);
         return attribute(r->options.device, cudaDevAttrClockRate) / 1e3;
     }
-    const double mhz = clock_between(r);
-    probe_clock(r, mhz);
+    return clock_between(r);
+}
+
+double gpu_clock_told(struct probe_run *r)
+{
+    const double mhz = gpu_clock_read(r);
+    if (!r->watch)
+        probe_clock(r, mhz);
     return mhz;
 }
 
 double gpu_clock_stop(struct probe_run *r)
 {
-    gpu_stamp(r, 1);
-    return gpu_stamped_mhz(r);
+    gpu_clock_end(r);
+    return gpu_clock_told(r);
 }
 
 /* The clock of small work now: the slower of two readings, since one may be an error of the
@@ -396,9 +407,9 @@ static double clock_of_small_work(struct probe_run *r)
 {
     double least = INFINITY;
     for (int i = 0; i < 2; i++) {
-        gpu_stamp(r, 0);
+        stamp(r, 0);
         keep_busy(r, 32, LOOK_NS);
-        gpu_stamp(r, 1);
+        stamp(r, 1);
         least = fmin(least, clock_between(r));
     }
     return least;

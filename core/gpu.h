@@ -45,7 +45,7 @@ const char *gpu_pci_bus(const struct probe_run *r); /* "00000000:04:00.0" */
 cudaStream_t gpu_stream(const struct probe_run *r);
 
 /* A kernel of an image. It is loaded and touched here, so that no lazy load falls into a timed
- * region. Checks that its one parameter has args_size bytes and that its code is for this
+ * region; so do not call it within one. Checks that its one parameter has args_size bytes and that its code is for this
  * architecture, and stores the cubin's hash with the results. If no image fits this GPU, gpu_kernel
  * skips the run and gpu_kernel_if_any returns NULL. */
 cudaKernel_t gpu_kernel(struct probe_run *r, const struct gpu_image *image, const char *name,
@@ -151,10 +151,13 @@ void gpu_sweep_l2(struct probe_run *r);
  * that ask for no place in the L1 do not push out lines of a sweep, and stay cold after one. */
 void gpu_empty_l2(struct probe_run *r);
 
-/* The SM clock of one sample. Put the timed region between the two calls. Each launches a kernel
- * that reads %clock64 on every SM at an edge of %globaltimer. gpu_clock_stop waits for the stream,
- * passes the median over the SMs of (cycles / time) to the sample loop, and returns it in MHz. */
+/* The SM clock of one sample. Put the timed region between the first two calls. Each launches a kernel
+ * that reads %clock64 on every SM at an edge of %globaltimer. gpu_clock_read waits for the stream, and
+ * returns the median over the SMs of (cycles / time) in MHz. gpu_clock_stop ends, reads, and passes it to
+ * the sample loop. */
 void gpu_clock_start(struct probe_run *r);
+void gpu_clock_end(struct probe_run *r);
+double gpu_clock_read(struct probe_run *r);
 double gpu_clock_stop(struct probe_run *r);
 
 /* Captures everything that is launched on the stream between begin and end. The graph is
@@ -192,11 +195,11 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
  * Behind the gate all is in the queue before the first event. So the time is the GPU's; without it, the
  * host's time from the event to the launch is a part, up to 15 us, and a different time in each process.
  * The wait at the gate is not in the clock: a GPU that waits has a faster one. The cost of the events is
- * included; a slope over two amounts of work cancels it. At most a thousand launches may lie between,
- * and each kernel has run once before: a first launch may load it, which waits for the GPU. Where each
- * launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate opens by itself after 200 ms.
- * The second time running a note says so, and no gate is closed from then on. Nor is one under --check
- * and --counters. */
+ * included (timers.event_floor); a slope over two amounts of work cancels it. At most a thousand launches may
+ * lie between, and nothing for which the host waits: no memory is allocated, no kernel of a library runs for
+ * the first time. Where each launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate opens by
+ * itself after 200 ms. The second time running a note says so, and no gate is closed from then on. Nor is one
+ * under --check and --counters. */
 struct gpu_time {
     double ns, mhz;
 };
@@ -259,11 +262,12 @@ bool gpu_power_value(struct probe_run *r, int watts, int joules, const struct gp
  * opens the gate. A whole chain is thus in the queue before it begins, and the measurement times
  * the GPU and not the host. A stream holds about a thousand launches. Do not queue more than that
  * after a gate, or the host waits for itself. After 200 ms the gate opens by itself, and
- * gpu_gate_held returns false from then on: check it when the stream is empty, and fail. Only one
- * gate can be closed at a time. */
+ * gpu_gate_held returns false from then on: check it when the stream is empty, and fail, or end the loop
+ * by gpu_require_gates_held. Only one gate can be closed at a time. */
 void gpu_gate_close(struct probe_run *r);
 void gpu_gate_open(struct probe_run *r);
 bool gpu_gate_held(const struct probe_run *r);
+void gpu_require_gates_held(struct probe_run *r);
 
 /* How far the host's clock (probe_host_ns) and %globaltimer are apart now; they drift. The host
  * asks the GPU sixteen times for its time through mapped memory. Each answer bounds the distance

@@ -1,5 +1,5 @@
-/* A gate in the stream, and the clocks of host and GPU; see core/gpu.h. The kernels are in
- * core/device/host_clock.cu, and are loaded at their first use. */
+/* The clocks of host and GPU; see core/gpu.h. The kernel is in core/device/host_clock.cu, and is loaded at
+ * its first use. */
 #include "core/device/host_clock.h"
 #include "core/gpu_inside.h"
 #include "core/run.h"
@@ -7,42 +7,6 @@
 PROBE_IMAGE(host_clock);
 
 enum { BUDGET_NS = 200000000, QUESTIONS = 16 };
-
-/* --- the gate -------------------------------------------------------------------------------- */
-
-void gpu_gate_close(struct probe_run *r)
-{
-    struct gpu *g = r->gpu;
-    struct host_clock_gate_args a = {.budget_ns = BUDGET_NS, .ticket = ++g->gate_ticket};
-    if (!g->gate) {
-        g->gate = gpu_mapped(r, 2 * sizeof *g->gate);
-        g->gatekeeper = gpu_kernel(r, &image_host_clock, "host_clock_gate", sizeof a);
-    }
-    a.gate = g->gate;
-    gpu_launch(r, g->gatekeeper, 1, 1, 0, &a);
-}
-
-void gpu_gate_open(struct probe_run *r)
-{
-    *(volatile uint32_t *)r->gpu->gate = r->gpu->gate_ticket;
-}
-
-bool gpu_gate_held(const struct probe_run *r)
-{
-    return !r->gpu->gate || ((volatile const uint32_t *)r->gpu->gate)[1] == 0;
-}
-
-bool gpu_gate_was_late(const struct probe_run *r)
-{
-    return ((volatile const uint32_t *)r->gpu->gate)[1] == r->gpu->gate_ticket;
-}
-
-void gpu_gate_forgive(struct probe_run *r)
-{
-    ((volatile uint32_t *)r->gpu->gate)[1] = 0;
-}
-
-/* --- the clocks ------------------------------------------------------------------------------ */
 
 /* The GPU waits twice as long as the host. When its time is up it gives an answer that nobody asked
  * for; by then the host no longer waits, so it cannot take that for an answer. */

@@ -31,19 +31,15 @@ struct gpu {
     struct verdict *verdict; /* likewise */
     cudaKernel_t gatekeeper, answerer; /* these and the fields below: made at first use */
     uint32_t *gate, gate_ticket; /* mapped: [0] opens the gate of that ticket, [1] was late */
-    bool has_closed, is_gateless; /* gpu_time_start() has closed it; closes it no more */
-    unsigned n_late;              /* times that gate opened by itself, one after the other */
+    bool has_closed;              /* what is timed is behind a gate */
+    bool is_gateless;             /* gpu_time_start() closes none any more */
+    unsigned n_late, n_forgiven;  /* gates of it that opened by themselves: running, and in all */
+    uint32_t late_before;         /* gate[1] before the one that is closed */
     uint32_t *asked;             /* mapped */
     uint64_t *answer;            /* mapped, in a page of its own */
 };
 
-/* Did the last gate open by itself? Forgiven, gpu_gate_held() does not know of it. The stream is empty. */
-bool gpu_gate_was_late(const struct probe_run *r);
-void gpu_gate_forgive(struct probe_run *r);
-
-/* The halves of gpu_clock_start() and gpu_clock_stop(): each SM's clock, 0 before and 1 after; then the
- * wait, and the SM clock in MHz. */
-void gpu_stamp(struct probe_run *r, int which);
-double gpu_stamped_mhz(struct probe_run *r);
+/* gpu_clock_read(), passed to the sample loop; under counters the loop has no clock. */
+double gpu_clock_told(struct probe_run *r);
 
 #endif

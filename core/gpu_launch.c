@@ -1,6 +1,5 @@
-/* Ways to start a kernel, graphs, and the time between two events; see core/gpu.h. */
+/* Ways to start a kernel, and graphs; see core/gpu.h. */
 #include <cuda.h>
-#include <math.h>
 
 #include "core/gpu_inside.h"
 #include "core/run.h"
@@ -56,86 +55,6 @@ void gpu_launch(struct probe_run *r, cudaKernel_t kernel, unsigned grid, unsigne
                 size_t shared, const void *args)
 {
     gpu_launch_grid(r, kernel, (dim3){grid, 1, 1}, block, shared, args);
-}
-
-/* --- one launch or one replay, timed --------------------------------------------------------- */
-
-enum { LATE_MOST = 2 };
-
-struct gpu_events gpu_events(const struct probe_run *r)
-{
-    return (struct gpu_events){r->gpu->start, r->gpu->stop};
-}
-
-double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop)
-{
-    float ms;
-    CUDA(cudaEventElapsedTime(&ms, start, stop));
-    return (double)ms * 1e6;
-}
-
-static void start_timing(struct probe_run *r, bool closes)
-{
-    struct gpu *g = r->gpu;
-    g->has_closed = closes;
-    if (closes)
-        gpu_gate_close(r);
-    gpu_stamp(r, 0);
-    CUDA(cudaEventRecord(g->start, g->stream));
-}
-
-void gpu_time_start(struct probe_run *r)
-{
-    start_timing(r, !r->watch && !probe_is_check_run(r) && !r->gpu->is_gateless);
-}
-
-void gpu_time_start_ungated(struct probe_run *r)
-{
-    start_timing(r, false);
-}
-
-/* Once may be a host that stood still: one sample of a case, whose median counts. */
-static void forgive_late(struct probe_run *r)
-{
-    struct gpu *g = r->gpu;
-    g->n_late = gpu_gate_was_late(r) ? g->n_late + 1 : 0;
-    if (g->n_late == LATE_MOST) {
-        g->is_gateless = true;
-        probe_note(r, "a gate opened by itself %d times running, since launches wait for their ends or the "
-                      "host stood still: from here on its time is in times by events", LATE_MOST);
-    } else if (g->n_late > 0) {
-        gpu_gate_forgive(r);
-    }
-}
-
-struct gpu_time gpu_time_stop(struct probe_run *r)
-{
-    struct gpu *g = r->gpu;
-    CUDA(cudaEventRecord(g->stop, g->stream));
-    gpu_stamp(r, 1);
-    if (g->has_closed)
-        gpu_gate_open(r);
-    const double mhz = gpu_stamped_mhz(r);
-    if (g->has_closed)
-        forgive_late(r);
-    return (struct gpu_time){gpu_elapsed_ns(g->start, g->stop), mhz};
-}
-
-double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
-                             const struct gpu_shape *shape, const void *args, double *mhz)
-{
-    gpu_time_start(r);
-    gpu_launch_shape(r, kernel, shape, args);
-    const struct gpu_time t = gpu_time_stop(r);
-    *mhz = t.mhz;
-    return t.ns;
-}
-
-double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
-                     const void *args)
-{
-    double mhz;
-    return gpu_launch_clocked_ns(r, kernel, shape, args, &mhz);
 }
 
 /* --- graphs ---------------------------------------------------------------------------------- */
@@ -198,27 +117,4 @@ struct gpu_node gpu_graph_first_kernel(struct probe_run *r, const struct gpu_gra
             describe_kernel(&found, nodes[i]);
     }
     return found;
-}
-
-double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph)
-{
-    gpu_time_start(r);
-    CUDA(cudaGraphLaunch(graph->exec, gpu_stream(r)));
-    return gpu_time_stop(r).ns;
-}
-
-void gpu_require_below_pins(struct probe_run *r, int metric, double fetched)
-{
-    const double rate = fetched * probe_whole(r, metric), pins = gpu_facts(r)->pin_rate;
-    if (!isnan(rate))
-        probe_require(r, rate <= pins, "whole launches: %.3f TB/s is not above the pin rate of %.3f",
-                      rate / 1e12, pins / 1e12);
-}
-
-void gpu_sample_graphs(struct probe_run *r, int metric, double n, const struct gpu_graph graph[2])
-{
-    while (probe_more(r)) {
-        probe_sample(r, metric, n, gpu_replay_ns(r, &graph[0]));
-        probe_sample(r, metric, 2 * n, gpu_replay_ns(r, &graph[1]));
-    }
 }

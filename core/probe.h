@@ -145,6 +145,10 @@ void probe_sample(struct probe_run *r, int metric, double n, double value);
  * core/gpu.h calls this. */
 void probe_clock(struct probe_run *r, double mhz);
 
+/* Forgets the clocks of the loop. Where one loop times several cases in turn, it is in the first one's, and
+ * has the clocks of all: behind it the first is given its own. */
+void probe_forget_clocks(struct probe_run *r);
+
 /* A metric's median over the samples of this case so far. Use it for a share whose reference was
  * timed in the same process. NaN if nothing was sampled (--check), or under --counters, where times
  * are not valid. */

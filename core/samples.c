@@ -367,6 +367,11 @@ void probe_clock(struct probe_run *r, double mhz)
     r->clock_mhz[r->n_clock++] = mhz;
 }
 
+void probe_forget_clocks(struct probe_run *r)
+{
+    r->n_clock = 0;
+}
+
 /* --- from samples to figures ----------------------------------------------------------------- */
 
 struct figures {

@@ -206,7 +206,8 @@ void decoder_launch_read(struct probe_run *r, struct decoder_tensors *t, double 
         .from = t->weights, .vectors = (uint64_t)(bytes / 16), .room = room, .begin = t->read_next};
     if (!probe_require(r, room > 0, "the weights have a turn of the reading kernel"))
         return;
-    gpu_launch(r, gpu_kernel(r, &image_decoder_layer_fill, "decoder_read", sizeof a), blocks,
-               READ_THREADS, 0, &a);
+    if (!t->reader)
+        t->reader = gpu_kernel(r, &image_decoder_layer_fill, "decoder_read", sizeof a);
+    gpu_launch(r, t->reader, blocks, READ_THREADS, 0, &a);
     t->read_next = (t->read_next + (a.vectors + turn - 1) / turn * turn) % room;
 }

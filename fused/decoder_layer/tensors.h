@@ -25,6 +25,7 @@ struct decoder_tensors {
     uint64_t read_next; /* vector of the weights with which the next read begins */
     uint32_t epoch;     /* greater than every one used so far */
     struct decoder_near_copy near; /* of the weights */
+    cudaKernel_t reader; /* found by the first decoder_launch_read() */
 };
 
 struct decoder_machine decoder_machine_of(const struct probe_run *r);

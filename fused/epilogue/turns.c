@@ -120,17 +120,25 @@ static void count_each(struct probe_run *r, struct turns *t, size_t first)
     }
 }
 
-/* One loop for all; the others' cases get their samples behind it. */
+static size_t kept_laps(const struct turns *t)
+{
+    return t->laps < LAPS_MAX ? t->laps : LAPS_MAX;
+}
+
+/* One loop for all; the others' cases get their samples behind it, and each its own clocks. */
 static void time_all(struct probe_run *r, struct turns *t, size_t first)
 {
     while (probe_more(r))
         take_turns(r, t, first);
 
+    probe_forget_clocks(r);
+    for (size_t k = 0; k < kept_laps(t); k++)
+        probe_clock(r, t->lap[first][k].mhz);
     turn_close(r, t, first);
     for (size_t i = first + 1; i < t->n; i++) {
         if (!turn_case(r, t, i))
             continue;
-        for (size_t k = 0; k < t->laps && k < LAPS_MAX; k++) {
+        for (size_t k = 0; k < kept_laps(t); k++) {
             probe_sample(r, OPERATION_TIME, t->lap[i][k].n, t->lap[i][k].ns);
             probe_clock(r, t->lap[i][k].mhz);
         }

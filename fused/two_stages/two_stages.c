@@ -169,7 +169,7 @@ static void time_way(struct probe_run *r, struct stages *s, enum stages_impl imp
             probe_sample(r, metric[of[i].work.order], of[i].work.items,
                          stages_time(r, s, impl, of[i].work, &of[i].graph));
     if (stages_ways[impl].by_halves)
-        probe_require(r, gpu_gate_held(r), "the gate held until all items were queued");
+        gpu_require_gates_held(r);
     for (int i = 0; i < n; i++)
         if (of[i].graph.exec)
             gpu_graph_free(&of[i].graph);

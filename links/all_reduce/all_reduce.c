@@ -420,23 +420,16 @@ static double time_queued(struct probe_run *r, struct bench *b, const struct job
                           int graph, uint32_t n)
 {
     struct exchange_args a[LINKS_MOST];
-    double ns[LINKS_MOST], mhz[LINKS_MOST];
 
     arguments_of_chain(b, j, 1, a);
-    links_clock_start(b->links);
-    links_hold(b->links);
-    links_meet(b->links);
-    links_start(b->links);
+    links_time_start(b->links);
     if (graph >= 0)
         links_replay(b->links, graph);
     for (uint32_t i = 0; graph < 0 && i < n; i++)
         launch(b, j, node, a);
-    links_stop(b->links);
-    links_go(b->links);
-    links_clock_stop(b->links, mhz);
-    const double longest = links_elapsed(b->links, ns);
+    const struct links_time t = links_time_stop(b->links);
     teams_wait(r, &b->teams);
-    return longest;
+    return t.longest;
 }
 
 static int graph_of(struct bench *b, const struct job *j, int node, uint32_t n)

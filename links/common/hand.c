@@ -30,7 +30,7 @@ bool hand_answers(enum order_kind kind)
     case ORDER_SHARE:
     case ORDER_KERNEL:
     case ORDER_ELAPSED:
-    case ORDER_CLOCK_STOP:
+    case ORDER_CLOCK_READ:
     case ORDER_CAPTURED:
     case ORDER_NCCL_OPEN:
     case ORDER_NCCL_JOIN:
@@ -154,10 +154,10 @@ static double elapsed(struct hand *h)
     return gpu_elapsed_ns(pair.start, pair.stop);
 }
 
-static double clock_stop(struct hand *h)
+static double clock_read(struct hand *h)
 {
     drain_or_fail(h);
-    return gpu_clock_stop(h->r);
+    return gpu_clock_read(h->r);
 }
 
 /* --- NCCL ------------------------------------------------------------------------------------ */
@@ -257,8 +257,9 @@ void hand_do(struct hand *h, const struct order *o, void *data, struct answer *a
     case ORDER_START: CUDA(cudaEventRecord(gpu_events(r).start, gpu_stream(r))); break;
     case ORDER_STOP: CUDA(cudaEventRecord(gpu_events(r).stop, gpu_stream(r))); break;
     case ORDER_ELAPSED: answer->number = elapsed(h); break;
-    case ORDER_CLOCK: gpu_clock_start(r); break;
-    case ORDER_CLOCK_STOP: answer->number = clock_stop(h); break;
+    case ORDER_CLOCK_START: gpu_clock_start(r); break;
+    case ORDER_CLOCK_END: gpu_clock_end(r); break;
+    case ORDER_CLOCK_READ: answer->number = clock_read(h); break;
     case ORDER_CAPTURE: gpu_graph_begin(r); break;
     case ORDER_CAPTURED: capture(h, o->index); break;
     case ORDER_REPLAY: replay(h, o->index); break;

@@ -28,8 +28,9 @@ enum order_kind {
     ORDER_START,
     ORDER_STOP,
     ORDER_ELAPSED,    /* answer: ns */
-    ORDER_CLOCK,
-    ORDER_CLOCK_STOP, /* answer: MHz */
+    ORDER_CLOCK_START,
+    ORDER_CLOCK_END,
+    ORDER_CLOCK_READ, /* answer: MHz */
     ORDER_CAPTURE,
     ORDER_CAPTURED,   /* index of the graph; answered when it has been replayed once */
     ORDER_REPLAY,     /* index */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -713,42 +714,39 @@ void links_meet(struct links *l)
     links_launch(l, l->meet, &(struct gpu_shape){.grid = {1, 1, 1}, .block = 32}, a, sizeof *a);
 }
 
-void links_start(struct links *l)
+static void numbers(struct links *l, enum order_kind kind, double number[LINKS_MOST])
 {
+    struct answer answer[LINKS_MOST];
+
+    ask_all(l, &(struct order){.kind = kind}, answer);
+    for (int rank = 0; rank < l->ranks; rank++)
+        number[rank] = answer[rank].number;
+}
+
+void links_time_start(struct links *l)
+{
+    links_hold(l);
+    links_meet(l);
+    tell_all(l, ORDER_CLOCK_START, 0);
+    links_meet(l);
     tell_all(l, ORDER_START, 0);
 }
 
-void links_stop(struct links *l)
+struct links_time links_time_stop(struct links *l)
 {
+    struct links_time t = {.longest = 0, .mhz = INFINITY};
+    double mhz[LINKS_MOST];
+
     tell_all(l, ORDER_STOP, 0);
-}
-
-/* Of all ranks, the greatest of their numbers is returned. */
-static double numbers(struct links *l, enum order_kind kind, double number[LINKS_MOST])
-{
-    struct answer answer[LINKS_MOST];
-    double most = 0;
-
-    ask_all(l, &(struct order){.kind = kind}, answer);
-    for (int rank = 0; rank < l->ranks; rank++) {
-        number[rank] = answer[rank].number;
-        most = number[rank] > most ? number[rank] : most;
-    }
-    return most;
-}
-
-double links_elapsed(struct links *l, double ns[LINKS_MOST])
-{
+    tell_all(l, ORDER_CLOCK_END, 0);
+    links_go(l);
     links_wait(l);
-    return numbers(l, ORDER_ELAPSED, ns);
-}
-
-void links_clock_start(struct links *l)
-{
-    tell_all(l, ORDER_CLOCK, 0);
-}
-
-void links_clock_stop(struct links *l, double mhz[LINKS_MOST])
-{
-    numbers(l, ORDER_CLOCK_STOP, mhz);
+    numbers(l, ORDER_ELAPSED, t.ns);
+    numbers(l, ORDER_CLOCK_READ, mhz);
+    for (int rank = 0; rank < l->ranks; rank++) {
+        t.longest = fmax(t.longest, t.ns[rank]);
+        t.mhz = fmin(t.mhz, mhz[rank]);
+    }
+    probe_clock(l->r, t.mhz);
+    return t;
 }

@@ -163,6 +163,24 @@ void links_nccl(struct links *l, const struct nccl_call call[LINKS_MOST]);
 
 /* --- time ------------------------------------------------------------------------------------ */
 
+/* The time of what is queued between the two calls, in every rank by its own events; as gpu_time_start() and
+ * gpu_time_stop() of one GPU:
+ *
+ *     links_time_start(l);            holds, meets, reads the clock, meets, records an event
+ *     links_launch(l, ...);
+ *     t = links_time_stop(l);         records an event, reads the clock, lets go, waits
+ *
+ * The GPUs run what is queued already, and no host paces them. They meet ahead of the clock, which else
+ * would have in it that the first one waits until the last one is let go; and behind it, since it is not
+ * read in all at the same moment. links_time_stop() passes the SM clock of the slowest rank to the sample
+ * loop. */
+struct links_time {
+    double ns[LINKS_MOST], longest; /* each rank's own */
+    double mhz;                     /* of the slowest */
+};
+void links_time_start(struct links *l);
+struct links_time links_time_stop(struct links *l);
+
 /* links_hold() holds back what is queued afterwards in every rank, until links_go(): the GPUs then
  * run what is queued already, and no host paces them. links_go() ends the run if a gate opened by
  * itself before. Do not queue more than a thousand launches in between. */
@@ -175,16 +193,5 @@ void links_meet(struct links *l);
 /* For kernels that meet by themselves: what links_meet() gives its own. Fills in one for every
  * rank. Each call is another meeting, at which all ranks must appear. See meet.cuh. */
 void links_meeting(struct links *l, struct links_meeting meeting[LINKS_MOST]);
-
-/* A pair of events in every rank's stream. links_elapsed() waits, gives each rank's own time in
- * between, and returns the longest. */
-void links_start(struct links *l);
-void links_stop(struct links *l);
-double links_elapsed(struct links *l, double ns[LINKS_MOST]);
-
-/* The SM clock of every rank between the two calls, in MHz, as gpu_clock_start() and
- * gpu_clock_stop() read it. The slowest is recorded for the sample. The second call waits. */
-void links_clock_start(struct links *l);
-void links_clock_stop(struct links *l, double mhz[LINKS_MOST]);
 
 #endif

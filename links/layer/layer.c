@@ -963,27 +963,16 @@ static void open_graphs(struct bench *b, enum way way)
 }
 
 /* n or 2 n layers or steps in every rank, behind a gate and a meeting. */
-static double time_chain(struct bench *b, enum kind kind, enum way way, uint32_t i, double *slowest)
+static struct links_time time_chain(struct bench *b, enum kind kind, enum way way, uint32_t i)
 {
-    double ns[LINKS_MOST], mhz[LINKS_MOST];
-
-    links_clock_start(b->links);
-    links_hold(b->links);
-    links_meet(b->links);
-    links_start(b->links);
+    links_time_start(b->links);
     if (way_stays(way))
         launch(b, way, work_of(b, kind, i));
     else
         links_replay(b->links, b->graph[kind][way][i]);
-    links_stop(b->links);
-    links_go(b->links);
-    links_clock_stop(b->links, mhz);
-    const double longest = links_elapsed(b->links, ns);
+    const struct links_time t = links_time_stop(b->links);
     wait_for_all(b);
-    *slowest = mhz[0];
-    for (int rank = 1; rank < b->gpus; rank++)
-        *slowest = fmin(*slowest, mhz[rank]);
-    return longest;
+    return t;
 }
 
 static void take_turns(struct bench *b, enum kind kind, const bool due[WAYS])
@@ -992,30 +981,39 @@ static void take_turns(struct bench *b, enum kind kind, const bool due[WAYS])
         if (!due[way])
             continue;
         struct lap *lap = &b->lap[kind][way][b->laps[kind] % LAPS_MAX];
-        for (uint32_t i = 0; i < 2; i++)
-            lap->ns[i] = time_chain(b, kind, way, i, &lap->mhz[i]);
+        for (uint32_t i = 0; i < 2; i++) {
+            const struct links_time t = time_chain(b, kind, way, i);
+            lap->ns[i] = t.longest;
+            lap->mhz[i] = t.mhz;
+        }
     }
     b->laps[kind]++;
 }
 
-static void give_lap(struct bench *b, enum kind kind, const struct lap *lap)
+static void give_samples(struct bench *b, enum kind kind, const struct lap *lap)
 {
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2; i++)
         if (kind == LAYERS)
             probe_sample(b->r, TIME, b->layers << i, lap->ns[i]);
         else
             probe_sample(b->r, STEP_TIME, 1u << i, lap->ns[i]);
-        probe_clock(b->r, lap->mhz[i]);
-    }
 }
 
-/* Of the layers those passes that their loop kept. */
-static void give_laps(struct bench *b, enum kind kind, enum way way)
+/* Of the layers those passes that their loop kept. `is_given`: the loop has given their samples, and has the
+ * clocks of all ways. */
+static void give_laps(struct bench *b, enum kind kind, enum way way, bool is_given)
 {
     const size_t warm = kind == LAYERS ? probe_is_check_run(b->r) : WARM_LAPS;
 
-    for (size_t k = warm; k < b->laps[kind]; k++)
-        give_lap(b, kind, &b->lap[kind][way][k]);
+    if (is_given)
+        probe_forget_clocks(b->r);
+    for (size_t k = warm; k < b->laps[kind]; k++) {
+        const struct lap *lap = &b->lap[kind][way][k];
+        if (!is_given)
+            give_samples(b, kind, lap);
+        for (uint32_t i = 0; i < 2; i++)
+            probe_clock(b->r, lap->mhz[i]);
+    }
 }
 
 /* Few: a step is as long as a chain of many layers. Under --check once. Before the layers, whose output is
@@ -1104,7 +1102,7 @@ static void measure_ways(struct bench *b)
         open_graphs(b, way);
         forget_choice(b, way, b->token);
         for (enum kind kind = 0; kind < KINDS; kind++) {
-            (void)time_chain(b, kind, way, 1, &(double){0});
+            (void)time_chain(b, kind, way, 1);
             if (kind == LAYERS)
                 require_bits(b, way, "before timing");
             b->lap[kind][way] = probe_host_alloc(b->r, LAPS_MAX * sizeof ***b->lap);
@@ -1120,7 +1118,7 @@ static void measure_ways(struct bench *b)
             b->laps[LAYERS] = 0;
         dropped = probe_dropped_passes(b->r);
         take_turns(b, LAYERS, due);
-        give_lap(b, LAYERS, &b->lap[LAYERS][first][b->laps[LAYERS] - 1]);
+        give_samples(b, LAYERS, &b->lap[LAYERS][first][b->laps[LAYERS] - 1]);
     }
 
     for (enum way way = first; way < WAYS; way++) {
@@ -1130,9 +1128,8 @@ static void measure_ways(struct bench *b)
             probe_missing(b->r, TIME, b->lacks[way]);
             continue;
         }
-        if (way != first)
-            give_laps(b, LAYERS, way);
-        give_laps(b, STEPS, way);
+        give_laps(b, LAYERS, way, way == first);
+        give_laps(b, STEPS, way, false);
         require_bits(b, way, "after timing");
         require_choice(b, way, "after timing");
         if (way != first)

@@ -73,18 +73,12 @@ static void queue(const struct rates *s, const struct transfer *t, int rank)
 /* n transfers of every rank that takes part, in a chain; the longest time of a rank. */
 static double chain_ns(const struct rates *s, const struct transfer *t, int n)
 {
-    double ns[LINKS_MOST];
-
-    links_hold(s->l);
-    links_meet(s->l);
-    links_start(s->l);
+    links_time_start(s->l);
     for (int i = 0; i < n; i++)
         for (int rank = 0; rank < (t->both ? links_gpus(s->l) : 1); rank++)
             queue(s, t, rank);
-    links_stop(s->l);
-    links_go(s->l);
-    const double longest = links_elapsed(s->l, ns);
-    return t->both ? longest : ns[0];
+    const struct links_time taken = links_time_stop(s->l);
+    return t->both ? taken.longest : taken.ns[0];
 }
 
 static bool is_alone(const struct transfer *t, int rank)
@@ -119,14 +113,11 @@ static void sample(struct probe_run *r, const struct rates *s, const struct tran
     const size_t fit = MOST_BYTES / t->bytes;
     const int n = fit < 1 ? 1 : fit < MOST_TRANSFERS ? (int)fit : MOST_TRANSFERS;
     const double bytes = (double)t->bytes * (t->both ? 2 : 1);
-    double mhz[LINKS_MOST];
 
     poison(s, t);
     while (probe_more(r)) {
         for (int times = 1; times <= 2; times++) {
-            links_clock_start(s->l);
             const double ns = chain_ns(s, t, times * n);
-            links_clock_stop(s->l, mhz);
             if (rate == RATE)
                 probe_sample(r, TRANSFER_TIME, times * n, ns);
             probe_sample(r, rate, times * n * bytes, ns);

@@ -139,7 +139,7 @@ static void sample_by_stream(struct probe_run *r, const struct chain *c, const s
     while (probe_more(r))
         for (size_t chains = CHAINS; chains <= 2 * CHAINS; chains += CHAINS)
             probe_sample(r, TIME, (double)(PRODUCTS * chains), stream_ns(r, c, f, chains));
-    probe_require(r, gpu_gate_held(r), "the gate was opened before its time was up");
+    gpu_require_gates_held(r);
 }
 
 static void sample_graphs(struct probe_run *r, int metric, size_t products,

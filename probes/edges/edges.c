@@ -294,7 +294,7 @@ static void measure_step(struct probe_run *r, struct ladder *l, const struct cha
 
     if (right)
         check_chain(r, l, c, &graph[1], n[1]);
-    probe_require(r, gpu_gate_held(r), "the gate was opened before its time was up");
+    gpu_require_gates_held(r);
     for (int i = 0; i < 2; i++)
         if (graph[i].exec)
             gpu_graph_free(&graph[i]);

@@ -23,19 +23,30 @@ const char *const derive_occupancy_needs[] = {
 
 enum { LOAD_BYTES = 32 * 16, SHARED_BYTES = 32 * 4, L1_BYTES = 32 * 8, QUARTERS = 4 };
 
+/* Of two numbers, both of which must be known: fmin() and fmax() would give the other one. */
+static double least(double a, double b)
+{
+    return isnan(a + b) ? (double)NAN : fmin(a, b);
+}
+
+static double most(double a, double b)
+{
+    return isnan(a + b) ? (double)NAN : fmax(a, b);
+}
+
 double derive_little_rate(double bytes, double load_ns, double n_sm, double limit)
 {
-    return isnan(limit) ? limit : fmin(bytes * n_sm / load_ns * 1e9, limit); /* fmin() passes over it */
+    return least(bytes * n_sm / load_ns * 1e9, limit);
 }
 
 double derive_little_hit(double in_flight, double load_cycles, double bytes, double bytes_a_cycle)
 {
-    return fmax(load_cycles, in_flight * bytes / bytes_a_cycle);
+    return most(load_cycles, in_flight * bytes / bytes_a_cycle);
 }
 
 double derive_little_fma(double warps, double chains, double fma_cycles, double lanes)
 {
-    return fmin(warps * 32 * chains / fma_cycles, lanes * fmin(warps, QUARTERS) / QUARTERS);
+    return least(warps * 32 * chains / fma_cycles, lanes * fmin(warps, QUARTERS) / QUARTERS);
 }
 
 /* --- a curve's points ------------------------------------------------------------------------- */

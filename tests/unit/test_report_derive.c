@@ -274,6 +274,11 @@ static void little_by_hand(void **unused)
     assert_close(derive_little_rate(4096, 400, 100, 4e12), 1.024e12, 1e-9);
     assert_close(derive_little_rate(131072, 400, 100, 4e12), 4e12, 1e-9);
     assert_true(isnan(derive_little_rate(4096, 400, 100, NAN)));
+    assert_true(isnan(derive_little_rate(4096, NAN, 100, 4e12)));
+    assert_true(isnan(derive_little_hit(8, NAN, 256, 128)));
+    assert_true(isnan(derive_little_hit(8, 32, 256, NAN)));
+    assert_true(isnan(derive_little_fma(1, 1, NAN, 128)));
+    assert_true(isnan(derive_little_fma(1, 1, 4, NAN)));
     /* 8 loads of 256 bytes pass in 16 cycles while one takes 32; 32 of them take 64. */
     assert_close(derive_little_hit(8, 32, 256, 128), 32, 1e-9);
     assert_close(derive_little_hit(32, 32, 256, 128), 64, 1e-9);
