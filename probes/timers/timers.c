@@ -6,7 +6,8 @@
  *                  over 64 empty pairs, of the host's clock over 2000 readings (core measures all
  *                  three at start-up, in every process)
  *     clock64_cost cycles from one reading of the cycle counter to the next, over 32 readings
- *     event_floor  what an event pair reads with nothing between
+ *     event_floor  what an event pair reads with nothing between, behind a gate as all that is timed by
+ *                  events: so much is in every such time that is no slope
  *     skew         largest difference of %globaltimer between SM 0 and any other, by time stamps
  *                  that travel there and back; known to within half of the round trip
  *
@@ -34,7 +35,7 @@ static const struct probe_metric metrics[] = {
     [CLOCK64_COST] = {"clock64_cost", "cycles", PROBE_LOWER,
         .what = "from one reading of the cycle counter to the next"},
     [EVENT_FLOOR] = {"event_floor", "ns", PROBE_LOWER, .timer = "event",
-        .what = "an event pair with nothing between"},
+        .what = "an event pair behind a gate, with nothing between"},
     [SKEW] = {"skew", "ns", PROBE_LOWER, .timer = "device",
         .what = "largest difference of %globaltimer between SM 0 and another SM"},
 };
@@ -56,15 +57,10 @@ static void measure_reads(struct probe_run *r)
 
 static void measure_events(struct probe_run *r)
 {
-    cudaEvent_t start, stop;
-    CUDA(cudaEventCreate(&start));
-    CUDA(cudaEventCreate(&stop));
     while (probe_more(r)) {
-        CUDA(cudaEventRecord(start, gpu_stream(r)));
-        CUDA(cudaEventRecord(stop, gpu_stream(r)));
+        gpu_time_start(r);
 
-        gpu_wait(r);
-        probe_sample(r, EVENT_FLOOR, 1, gpu_elapsed_ns(start, stop));
+        probe_sample(r, EVENT_FLOOR, 1, gpu_time_stop(r).ns);
     }
 }
 
@@ -114,7 +110,7 @@ static void measure(struct probe_run *r)
 const struct probe probe = {
     .name = "timers",
     .what = "How fine, how costly and how common are the clocks that all else is read from?",
-    .method = 1,
+    .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),

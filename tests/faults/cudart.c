@@ -376,12 +376,14 @@ cudaError_t cudaMemGetInfo(size_t *available, size_t *whole)
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     ENTER();
+    stand_in_wait_at_gate();
     return take(memory, bytes, number_of("STAND_IN_PEERS", 0) && bytes < SHARED_MOST);
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
     ENTER();
+    stand_in_wait_at_gate();
     (void)flags;
     return take(memory, bytes, false);
 }
@@ -389,18 +391,21 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 cudaError_t cudaFree(void *memory)
 {
     ENTER();
+    stand_in_wait_at_gate();
     return give_back(memory);
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
     ENTER();
+    stand_in_wait_at_gate();
     return give_back(memory);
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
     ENTER();
+    stand_in_wait_at_gate();
     (void)kind;
     memmove(to, from, bytes);
     return cudaSuccess;
@@ -416,6 +421,7 @@ static void set(void *memory, int value, size_t bytes)
 cudaError_t cudaMemset(void *memory, int value, size_t bytes)
 {
     ENTER();
+    stand_in_wait_at_gate();
     set(memory, value, bytes);
     return cudaSuccess;
 }
@@ -645,6 +651,7 @@ struct CUgraphExec_st {
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
     ENTER();
+    stand_in_wait_at_gate();
     (void)flags;
     *exec = calloc(1, sizeof **exec);
     **exec = (struct CUgraphExec_st){.copy = copied(graph), .of = graph};
@@ -741,6 +748,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     ENTER();
+    stand_in_wait_at_gate();
     (void)event;
     return cudaSuccess;
 }
@@ -761,6 +769,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum c
                                 void **values, unsigned n)
 {
     ENTER();
+    stand_in_wait_at_gate();
     (void)jit, (void)jit_values, (void)n_jit, (void)options, (void)values, (void)n;
     *library = (cudaLibrary_t)(uintptr_t)code;
     return cudaSuccess;
@@ -769,6 +778,7 @@ cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum c
 cudaError_t cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t library, const char *name)
 {
     ENTER();
+    stand_in_wait_at_gate();
     const long size = stand_in_args_size(library, name);
     if (size < 0)
         return cudaErrorSymbolNotFound;

@@ -17,7 +17,7 @@
 #include "probes/timers/args.h"
 #include "tests/faults/stand_in.h"
 
-enum { LAUNCH_NS = 2000 };
+enum { LAUNCH_NS = 2000, STREAM_HOLDS = 1000 };
 
 uint64_t stand_in_now_ns = 1000000000;
 
@@ -121,13 +121,14 @@ static void *answer(void *nothing)
 
 /* A gate at which the stream waits; the host may queue behind it, and must not wait behind it. */
 static struct host_clock_gate_args gate;
+static int queued; /* behind it */
 
 static bool is_closed(void)
 {
     return gate.gate && *(volatile uint32_t *)gate.gate != gate.ticket;
 }
 
-static void wait_at_gate(void)
+void stand_in_wait_at_gate(void)
 {
     if (is_closed()) {
         stand_in_now_ns += gate.budget_ns;
@@ -140,17 +141,20 @@ static void close_gate(const void *args)
 {
     const char *ns = getenv("STAND_IN_GATE_NS");
     memcpy(&gate, args, sizeof gate);
+    queued = 0;
     idle_ns += ns ? strtoull(ns, NULL, 10) : 0;
     stand_in_now_ns += ns ? strtoull(ns, NULL, 10) : 0;
     const char *late = getenv("STAND_IN_LATE_GATE");
     static long n;
     if (getenv("STAND_IN_BLOCKING") || (late && ++n == atol(late)))
-        wait_at_gate();
+        stand_in_wait_at_gate();
 }
 
 void stand_in_submit(void)
 {
     const char *ns = getenv("STAND_IN_SUBMIT_NS");
+    if (is_closed() && ++queued > STREAM_HOLDS)
+        stand_in_wait_at_gate();
     if (ns && !is_closed())
         stand_in_now_ns += strtoull(ns, NULL, 10);
 }
@@ -164,7 +168,7 @@ static void handshake(const void *args)
 
 void stand_in_wait(void)
 {
-    wait_at_gate();
+    stand_in_wait_at_gate();
     stand_in_links_wait();
     if (answering)
         pthread_join(answerer, NULL);

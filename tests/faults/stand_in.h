@@ -51,9 +51,13 @@ void stand_in_links(const struct stand_in_kernel *kernel, const void *args); /* 
 void stand_in_links_wait(void); /* for one of those that waits for other ranks */
 void stand_in_wait(void); /* for what a kernel still does on its own */
 
+/* For calls that may wait for the GPU: where a gate is closed, it opens by itself. */
+void stand_in_wait_at_gate(void);
+
 /* STAND_IN_SUBMIT_NS: a launch reaches the GPU so much later than what was queued before it, unless all
  * waits behind a gate. STAND_IN_GATE_NS: a gate is closed for so long. STAND_IN_LATE_GATE=n: the nth
- * opens by itself. STAND_IN_BLOCKING=1: each launch waits for its end. */
+ * opens by itself. STAND_IN_BLOCKING=1: each launch waits for its end. So does the one with which more
+ * wait behind a gate than a stream holds. */
 void stand_in_submit(void);
 
 /* What is lost between this process and memory that it opened of another; see cudart.c. */

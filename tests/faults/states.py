@@ -12,10 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-from stand_in import CC, StandIn, call
+from stand_in import C, CC, StandIn, call, is_built
 import schema
 
 LIMIT_S = 60
+GATED = ("probes/edges", "probes/host_link", "probes/instructions", "probes/launch", "probes/launch_shape", "probes/layout",
+         "probes/occupancy", "probes/sm_to_sm_rate", "matmul/block_count", "matmul/gemm_chain", "matmul/gemm_sizes", "matmul/gemv",
+         "matmul/small_gemm", "fused/attention_decode", "fused/batched_layer", "fused/decoder_layer", "fused/epilogue",
+         "fused/fixed_sizes")
 passed = failed = 0
 
 
@@ -554,6 +558,38 @@ def submission(stand_in):
         check("launches that wait: the host's time is in it", sides == [ns + 2 * late_ns for ns in times[0][1]], sides)
 
 
+def late_gates(done):
+    """What a run document says of gates that opened by themselves."""
+    document = json.loads(done.stdout)
+    return [one["case"] for one in document["cases"] if "late_gates" in one.get("facts", {})] + [
+        note for note in document.get("notes") or [] if "gate opened by itself" in note]
+
+
+def behind_gates(stand_in):
+    """Nothing for which the host waits stands behind a closed gate: no memory is taken or given back, no kernel is looked
+    for, and no more is queued than a stream holds. Seen in a program that looks for its kernel there."""
+    start = {"capture_output": True, "text": True, "timeout": LIMIT_S, "check": False, "cwd": stand_in.work,
+             "env": stand_in.environment()}
+    for program in GATED:
+        path = stand_in.link(program)
+        done = subprocess.run([path, "--json", "--quick"], **start)
+        check(f"{program}: no gate opens by itself", json.loads(done.stdout)["cases"] and not late_gates(done), late_gates(done))
+        os.unlink(path)
+    folder, planted = os.path.join(stand_in.build, "fused/decoder_layer"), os.path.join(stand_in.work, "tensors.c")
+    with open("fused/decoder_layer/tensors.c", encoding="utf-8") as file:
+        text = file.read()
+    check("the program that is spoilt finds its kernel once", text.count("if (!t->reader)") == 1)
+    with open(planted, "w", encoding="utf-8") as file:
+        file.write(text.replace("if (!t->reader)", "if (true)"))
+    call(C + ["-c", planted, "-o", planted[:-1] + "o"])
+    objects = [os.path.join(folder, x) for x in sorted(os.listdir(folder))
+               if is_built("fused/decoder_layer", x) and x != "tensors.o"] + [planted[:-1] + "o"]
+    path = stand_in.link("fused/decoder_layer", objects)
+    done = subprocess.run([path, "--json", "--case=*impl=read*"], **start)
+    check("planted: a kernel is looked for behind a gate", late_gates(done), done.stderr)
+    os.unlink(path)
+
+
 def too_fast(stand_in):
     """Kernels that do nothing are faster than the memory's pins, or than the lanes of an SM: whole launches are asked,
     whose time does not grow with their work here, so that a slope is infinite. Slowed by 10000, nothing is too fast."""
@@ -763,7 +799,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, waits, submission, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
+        for part in (several, ranks, losses, often, limit, waits, submission, behind_gates, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
                      mps, processes, throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
