@@ -565,6 +565,13 @@ def late_gates(done):
         note for note in document.get("notes") or [] if "gate opened by itself" in note]
 
 
+def own_clocks(done):
+    """Do the cases have a clock for each sample of a time, of which each pass makes two? And what they have."""
+    cases = [one for one in json.loads(done.stdout)["cases"] if "sm_clock" in one]
+    found = [(one["case"], one["sm_clock"]["n"], 2 * m["n"]) for one in cases for m in one["metrics"] if m["name"] == "time"]
+    return found and all(n == samples for _, n, samples in found), found
+
+
 def behind_gates(stand_in):
     """Nothing for which the host waits stands behind a closed gate: no memory is taken or given back, no kernel is looked
     for, and no more is queued than a stream holds. Seen in a program that looks for its kernel there."""
@@ -574,6 +581,8 @@ def behind_gates(stand_in):
         path = stand_in.link(program)
         done = subprocess.run([path, "--json", "--quick"], **start)
         check(f"{program}: no gate opens by itself", json.loads(done.stdout)["cases"] and not late_gates(done), late_gates(done))
+        if program == "fused/epilogue":
+            check("operators timed in turn have each its own clocks", *own_clocks(done))
         os.unlink(path)
     folder, planted = os.path.join(stand_in.build, "fused/decoder_layer"), os.path.join(stand_in.work, "tensors.c")
     with open("fused/decoder_layer/tensors.c", encoding="utf-8") as file:
@@ -680,6 +689,9 @@ def layer(stand_in):
         check(f"layer, {n} GPUs: a layer is as many kernels as it has", all(
             abs(ns - (16000 if "graph_push" in case else 12000 if "nccl" in case else 0)) < 1
             for case, ns in found.items()) and len(found) == 4, found)
+        clocks = {case: (one["sm_clock"]["n"], 2 * sum(m["n"] for m in one["metrics"] if m["name"].endswith("time")))
+                  for case, one in cases.items()}
+        check(f"layer, {n} GPUs: each way has its own clocks", all(n == samples for n, samples in clocks.values()), clocks)
         found = {case: m["median"] for case, one in cases.items() for m in one["metrics"] if m["name"] == "step_time"}
         check(f"layer, {n} GPUs: a step is three layers, the head and a choice", all(
             abs(ns - (52000 if "graph_push" in case else 42000 if "nccl" in case else 0)) < 1
