@@ -387,20 +387,6 @@ double gpu_clock_read(struct probe_run *r)
     return clock_between(r);
 }
 
-double gpu_clock_told(struct probe_run *r)
-{
-    const double mhz = gpu_clock_read(r);
-    if (!r->watch)
-        probe_clock(r, mhz);
-    return mhz;
-}
-
-double gpu_clock_stop(struct probe_run *r)
-{
-    gpu_clock_end(r);
-    return gpu_clock_told(r);
-}
-
 /* The clock of small work now: the slower of two readings, since one may be an error of the
  * timer. */
 static double clock_of_small_work(struct probe_run *r)

@@ -151,14 +151,12 @@ void gpu_sweep_l2(struct probe_run *r);
  * that ask for no place in the L1 do not push out lines of a sweep, and stay cold after one. */
 void gpu_empty_l2(struct probe_run *r);
 
-/* The SM clock of one sample. Put the timed region between the first two calls. Each launches a kernel
- * that reads %clock64 on every SM at an edge of %globaltimer. gpu_clock_read waits for the stream, and
- * returns the median over the SMs of (cycles / time) in MHz. gpu_clock_stop ends, reads, and passes it to
- * the sample loop. */
+/* The SM clock of what is queued between the first two calls. Each launches a kernel that reads %clock64 on
+ * every SM at an edge of %globaltimer. gpu_clock_read waits for the stream, and returns the median over the
+ * SMs of (cycles / time) in MHz. gpu_time_start() and gpu_time_stop() below call all three. */
 void gpu_clock_start(struct probe_run *r);
 void gpu_clock_end(struct probe_run *r);
 double gpu_clock_read(struct probe_run *r);
-double gpu_clock_stop(struct probe_run *r);
 
 /* Captures everything that is launched on the stream between begin and end. The graph is
  * instantiated, uploaded and replayed once. gpu_graph_first_kernel tells the name and grid of its
@@ -191,6 +189,8 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
  *     gpu_time_start(r);          closes the gate (below), reads the clock, records an event
  *     gpu_launch(r, ...);
  *     t = gpu_time_stop(r);       records an event, reads the clock, opens the gate, waits
+ *
+ * The clock is passed to the sample loop, too. A kernel that takes its own time asks for t.mhz alone.
  *
  * Behind the gate all is in the queue before the first event. So the time is the GPU's; without it, the
  * host's time from the event to the launch is a part, up to 15 us, and a different time in each process.

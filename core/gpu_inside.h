@@ -39,7 +39,4 @@ struct gpu {
     uint64_t *answer;            /* mapped, in a page of its own */
 };
 
-/* gpu_clock_read(), passed to the sample loop; under counters the loop has no clock. */
-double gpu_clock_told(struct probe_run *r);
-
 #endif

@@ -102,7 +102,9 @@ struct gpu_time gpu_time_stop(struct probe_run *r)
     gpu_clock_end(r);
     if (g->has_closed)
         gpu_gate_open(r);
-    const double mhz = gpu_clock_told(r);
+    const double mhz = gpu_clock_read(r);
+    if (!r->watch)
+        probe_clock(r, mhz);
     if (g->has_closed)
         look_for_late(r);
     return (struct gpu_time){gpu_elapsed_ns(g->start, g->stop), mhz};

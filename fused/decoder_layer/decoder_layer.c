@@ -547,9 +547,9 @@ static void watch(struct probe_run *r, struct point *q, const struct decoder_pac
 
     decoder_launch(r, p, &work);
     for (size_t i = 0; i < WATCHED; i++) {
-        gpu_clock_start(r);
+        gpu_time_start(r);
         decoder_launch(r, p, &work);
-        const double mhz = gpu_clock_stop(r);
+        const double mhz = gpu_time_stop(r).mhz;
         gpu_to_host(r, stamps, q->t.stamps, n * sizeof *stamps);
         launches[i].timeline = timelines + i * cells;
         decoder_where_of(&q->p, stamps, layers, mhz, &launches[i]);

@@ -161,9 +161,9 @@ static void sample_chain(struct probe_run *r, const struct bench *b, cudaKernel_
                          const struct contention_args *a, int in_cycles, int in_ns,
                          struct contention_result *result)
 {
-    gpu_clock_start(r);
+    gpu_time_start(r);
     gpu_launch(r, kernel, 1, 32, 0, a);
-    double mhz = gpu_clock_stop(r);
+    double mhz = gpu_time_stop(r).mhz;
     gpu_to_host(r, result, b->result, sizeof *result);
 
     for (int i = 0; i < REPEATS; i++) {

@@ -126,9 +126,9 @@ static void measure_many(struct probe_run *r, struct many *m, bool each, unsigne
     while (probe_more(r)) {
         a->words = m->words + launches++ % N_PLACES * m->place_words;
         a->due += blocks;
-        gpu_clock_start(r);
+        gpu_time_start(r);
         gpu_launch_shape(r, m->kernel, &shape, a);
-        double mhz = gpu_clock_stop(r);
+        double mhz = gpu_time_stop(r).mhz;
         gpu_to_host(r, m->samples, a->samples, blocks * sizeof *m->samples);
         gpu_to_host(r, m->sm, a->sm, blocks * sizeof *m->sm);
         sample(r, m, blocks, mhz);

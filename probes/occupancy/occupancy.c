@@ -38,9 +38,9 @@
  * their 23 and 33 cycles up to about 23 and 16 loads in flight, then each load of a warp takes its
  * one or two cycles.
  *
- * The curve has 1 to 64 warps with 1, 2, 4, 8 and 16 loads, chains or multiply-adds each, in three
- * rounds or more, but for what registers do not hold. What loads of 16 bytes bring in has to
- * lie in registers: 64 warps of 8 loads, or 32 of 16, would take all of an SM's 256 KiB, addresses
+ * The curve has 1 to 64 warps with 1, 2, 4, 8 and 16 loads, chains or multiply-adds each, all in three
+ * rounds at least. Left out is what does not fit into registers. What loads of 16 bytes bring in has to
+ * lie there: 64 warps of 8 loads, or 32 of 16, would take all of an SM's 256 KiB, addresses
  * not counted, and one warp has at most 255 registers a thread, less than 32 KiB. It has 8 and 16
  * KiB in flight by loads, more only by copies. A chase needs its chains' addresses and little else,
  * but its kernels are built for 32 warps: those of 4 chains in shared memory and of 8 in L1 take 40

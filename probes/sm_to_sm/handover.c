@@ -59,9 +59,9 @@ static double hand_over(struct probe_run *r, struct hand *h, cudaKernel_t kernel
     h->args.side[0] = (uint32_t)draw_below(&h->random, n_sm);
     h->args.side[1] = (h->args.side[0] + 1 + (uint32_t)draw_below(&h->random, n_sm - 1)) % n_sm;
     memset(h->result, 0, sizeof *h->result);
-    gpu_clock_start(r);
+    gpu_time_start(r);
     gpu_launch_shape(r, kernel, &h->shape, &h->args);
-    double mhz = gpu_clock_stop(r);
+    double mhz = gpu_time_stop(r).mhz;
     h->args.first += HANDOVER_TRIPS;
     return mhz;
 }
@@ -166,9 +166,9 @@ static void measure_visible(struct probe_run *r, const char *by, double *plain_c
     a.cycles = gpu_mapped(r, 2 * sizeof *a.cycles);
     while (probe_more(r)) {
         a.first += VISIBLE_STORES;
-        gpu_clock_start(r);
+        gpu_time_start(r);
         gpu_launch(r, kernel, 1, 1, 0, &a);
-        double mhz = gpu_clock_stop(r), few = (double)a.cycles[0], many = (double)a.cycles[1];
+        double mhz = gpu_time_stop(r).mhz, few = (double)a.cycles[0], many = (double)a.cycles[1];
         probe_sample(r, VISIBLE, VISIBLE_SHORT, few);
         probe_sample(r, VISIBLE, VISIBLE_LONG, many);
         probe_sample(r, VISIBLE_TIME, VISIBLE_SHORT, few * 1e3 / mhz);

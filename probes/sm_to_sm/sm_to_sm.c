@@ -318,9 +318,9 @@ static void measure_reference(struct probe_run *r, struct talk *t, const char *p
         if (fresh)
             write_anew(r, t, &a);
         t->sm[0] = UINT64_MAX;
-        gpu_clock_start(r);
+        gpu_time_start(r);
         run_everywhere(r, t, own ? t->own : t->l2, &a);
-        double mhz = gpu_clock_stop(r);
+        double mhz = gpu_time_stop(r).mhz;
         gpu_to_host(r, s, t->samples, sizeof s);
 
         if (t->sm[0] != a.chosen)
@@ -364,9 +364,9 @@ static double chase_cluster(struct probe_run *r, struct talk *t, struct chase_ar
     a->first = number_below(t, CHASE_WORDS);
     for (uint32_t i = 0; i < size; i++)
         t->sm[i] = UINT64_MAX;
-    gpu_clock_start(r);
+    gpu_time_start(r);
     gpu_launch_shape(r, t->dsmem, &shape, a);
-    double mhz = gpu_clock_stop(r);
+    double mhz = gpu_time_stop(r).mhz;
     gpu_to_host(r, s, t->samples, CELLS * sizeof *s);
     for (uint32_t i = 0; i < size; i++)
         for (uint32_t j = 0; j < i; j++)
@@ -518,9 +518,9 @@ static void measure_flag(struct probe_run *r, struct talk *t, const struct way *
         draw_sms(t, a.side, cluster ? size : n_sm, way->path);
         t->trip += FLAG_PLACES * FLAG_TRIPS;
         memset(t->result, 0, sizeof *t->result);
-        gpu_clock_start(r);
+        gpu_time_start(r);
         gpu_launch_shape(r, kernel, &shape, &a);
-        take_flags(r, t->result, gpu_clock_stop(r));
+        take_flags(r, t->result, gpu_time_stop(r).mhz);
         if (t->result->sm[0] == t->result->sm[1])
             probe_require(r, false, "the two blocks are on different SMs");
         if (one_word && t->result->word[0] != FLAG_PLACES * FLAG_TRIPS)
