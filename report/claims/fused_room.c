@@ -30,16 +30,6 @@ static const struct need c18_needs[] = {
 static const struct need c18_beside[] = {
     {NEED_ANY, TIME("*", "*")}, {NEED_ANY, CACHED("*", "*")}, NEEDS_END};
 
-/* What is kept of the rate: the time with all warps over that with fewer. */
-static void say_kept(const struct bundle *bundle, struct finding *f, const char *what,
-                     const char *all, const char *fewer)
-{
-    struct finding aside = rule_aside(f);
-    struct row kept;
-    if (rule_take_ratio(bundle, all, fewer, &kept, &aside))
-        rule_say_row(f, what, &kept);
-}
-
 static enum claim_verdict judge_kept(struct finding *f, const char *what, const char *part,
                                      const char *key, const struct row *kept)
 {
@@ -105,18 +95,20 @@ static void judge_c18(const struct bundle *bundle, struct finding *f)
                      "unused memory costs where it takes no warps: it leaves plain loads", &same);
     rule_say_control(f, false, fused_at_least(&pipe_same, nothing), "and copies", &pipe_same);
 
-    say_kept(bundle, f, "not judged: its second part alone keeps, by plain loads",
-             TIME("norm_plain", "all"), TIME("norm_plain", "half"));
-    say_kept(bundle, f, "by copies", TIME("norm_pipe", "all"), TIME("norm_pipe", "half"));
-    say_kept(bundle, f, "its first part", TIME("sum", "all"), TIME("sum", "half"));
-    say_kept(bundle, f, "the two parts over the fused kernel with half of the warps",
-             TIME("plain", "unfused"), TIME("plain", "half"));
-    say_kept(bundle, f, "an intermediate behind the cache part of L1 keeps, where that is smallest",
-             CACHED("cached", "carve_0"), CACHED("cached", "carve_100"));
-    say_kept(bundle, f, "read 16 times, which must cost", CACHED("cached_often", "carve_0"),
-             CACHED("cached_often", "carve_100"));
-    say_kept(bundle, f, "where it fits, where a loss is not the cache's",
-             CACHED("cached_one", "carve_0"), CACHED("cached_one", "carve_100"));
+    rule_say_ratio_beside(bundle, f, "not judged: its second part alone keeps, by plain loads",
+                          TIME("norm_plain", "all"), TIME("norm_plain", "half"));
+    rule_say_ratio_beside(bundle, f, "by copies", TIME("norm_pipe", "all"),
+                          TIME("norm_pipe", "half"));
+    rule_say_ratio_beside(bundle, f, "its first part", TIME("sum", "all"), TIME("sum", "half"));
+    rule_say_ratio_beside(bundle, f, "the two parts over the fused kernel with half of the warps",
+                          TIME("plain", "unfused"), TIME("plain", "half"));
+    rule_say_ratio_beside(
+        bundle, f, "an intermediate behind the cache part of L1 keeps, where that is smallest",
+        CACHED("cached", "carve_0"), CACHED("cached", "carve_100"));
+    rule_say_ratio_beside(bundle, f, "read 16 times, which must cost",
+                          CACHED("cached_often", "carve_0"), CACHED("cached_often", "carve_100"));
+    rule_say_ratio_beside(bundle, f, "where it fits, where a loss is not the cache's",
+                          CACHED("cached_one", "carve_0"), CACHED("cached_one", "carve_100"));
     rule_conclude(f, parts[0] == parts[1] ? parts[0] : CLAIM_MIXED, positive, negative);
 }
 

@@ -185,18 +185,6 @@ static enum claim_verdict judge_gain(struct finding *f, const char *what, const 
     return verdict;
 }
 
-/* Said beside the verdict: a size of which nothing is asked. */
-static void say_gain(const struct bundle *bundle, struct finding *f, const char *what,
-                     const char *quarter, const char *all)
-{
-    struct finding aside = rule_aside(f);
-    struct row a, b;
-    if (!rule_look_up(bundle, quarter, &a, &aside) || !rule_look_up(bundle, all, &b, &aside))
-        return;
-    const struct row ratio = rule_ratio(&aside, &a, &b);
-    rule_say_row(f, what, &ratio);
-}
-
 static void judge_c04(const struct bundle *bundle, struct finding *f)
 {
     enum { QUARTER, ALL, EIGHTH_FULL, QUARTER_FULL, SMALL_QUARTER, SMALL_ALL, READ_QUARTER, READ };
@@ -223,12 +211,14 @@ static void judge_c04(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, allows, "a read of 3072 x 3072 weights by all SMs over a quarter",
                      &alone);
     rule_say_figure(f, "read", &alone);
-    say_gain(bundle, f, "a read of 2048 x 2048", TIME("2048", "read", "0.25xsm", "32", "warm"),
-             TIME("2048", "read", "1xsm", "32", "warm"));
-    say_gain(bundle, f, "not judged: 1024 x 1024", TIME("1024", "ahead", "0.25xsm", "32", "warm"),
-             TIME("1024", "ahead", "1xsm", "32", "warm"));
-    say_gain(bundle, f, "4096 x 4096", TIME("4096", "ahead", "0.25xsm", "32", "warm"),
-             TIME("4096", "ahead", "1xsm", "32", "warm"));
+    rule_say_ratio_beside(bundle, f, "a read of 2048 x 2048",
+                          TIME("2048", "read", "0.25xsm", "32", "warm"),
+                          TIME("2048", "read", "1xsm", "32", "warm"));
+    rule_say_ratio_beside(bundle, f, "not judged: 1024 x 1024",
+                          TIME("1024", "ahead", "0.25xsm", "32", "warm"),
+                          TIME("1024", "ahead", "1xsm", "32", "warm"));
+    rule_say_ratio_beside(bundle, f, "4096 x 4096", TIME("4096", "ahead", "0.25xsm", "32", "warm"),
+                          TIME("4096", "ahead", "1xsm", "32", "warm"));
     rule_conclude(f, parts[0] == parts[1] ? parts[0] : CLAIM_MIXED, safe.positive && seen && allows,
                   safe.negative);
 }

@@ -486,6 +486,23 @@ bool rule_take_ratio(const struct bundle *bundle, const char *above, const char 
     return true;
 }
 
+void rule_say_ratio_beside(const struct bundle *bundle, struct finding *f, const char *what,
+                     const char *above, const char *below)
+{
+    struct finding aside = rule_aside(f);
+    struct row ratio;
+    if (rule_take_ratio(bundle, above, below, &ratio, &aside))
+        rule_say_row(f, what, &ratio);
+}
+
+void rule_say_row_beside(const struct bundle *bundle, struct finding *f, const char *what,
+                        const char *id)
+{
+    struct row row;
+    if (rule_look_up(bundle, id, &row, f))
+        rule_say_row(f, what, &row);
+}
+
 /* --- rules ------------------------------------------------------------------------------------ */
 
 double rule_limit(struct finding *f, const char *name, double value)

@@ -125,6 +125,15 @@ struct row rule_number(double value, const char *unit);
 bool rule_take_ratio(const struct bundle *bundle, const char *above, const char *below,
                      struct row *ratio, struct finding *f);
 
+/* "; WHAT 1.20 (1.19 to 1.21)": the ratio of two rows, given by their ids, that is said beside a
+ * verdict and never judged. Nothing where one of them cannot be used. */
+void rule_say_ratio_beside(const struct bundle *bundle, struct finding *f, const char *what,
+                     const char *above, const char *below);
+
+/* The same for a row as it is. */
+void rule_say_row_beside(const struct bundle *bundle, struct finding *f, const char *what,
+                        const char *id);
+
 /* Work over time: a rate row from a time row in ns. */
 struct row rule_rate(struct finding *f, const struct row *time, double work, const char *unit);
 

@@ -46,18 +46,6 @@ static double rate_over_both_of(const double *value, const void *with)
     return fmin(value[1], value[2]) / value[0];
 }
 
-/* Said beside the verdict: the time of one item, and all SMs with the same overlap. */
-static void say_beside(const struct bundle *bundle, struct finding *f, const char *what,
-                       const char *above, const char *below)
-{
-    struct finding aside = rule_aside(f);
-    struct row a, b;
-    if (!rule_look_up(bundle, above, &a, &aside) || !rule_look_up(bundle, below, &b, &aside))
-        return;
-    const struct row ratio = rule_ratio(&aside, &a, &b);
-    rule_say_row(f, what, &ratio);
-}
-
 static enum claim_verdict judge_rate(struct finding *f, const char *what, const char *key,
                                      const struct row *rate)
 {
@@ -98,14 +86,14 @@ static void judge_c07(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "kernels on all SMs read weights near the rate of the pins",
                      &pins);
     rule_say_control(f, false, negative, "queues without a wait are seen to be wrong", &caught);
-    say_beside(bundle, f,
-               "not judged: the time of one item by halves over all SMs, in device memory",
-               LATENCY(COLD, "queue", "cold"), LATENCY(COLD, "stay", "cold"));
-    say_beside(bundle, f, "in shared memory", LATENCY(NEAR, "queue_shared", "warm"),
-               LATENCY(NEAR, "stay_shared", "warm"));
-    say_beside(bundle, f,
-               "and from item to item over all SMs with the same overlap, in shared memory",
-               INTERVAL(NEAR, "queue_shared", "warm"), INTERVAL(NEAR, "turns_shared", "warm"));
+    rule_say_ratio_beside(
+        bundle, f, "not judged: the time of one item by halves over all SMs, in device memory",
+        LATENCY(COLD, "queue", "cold"), LATENCY(COLD, "stay", "cold"));
+    rule_say_ratio_beside(bundle, f, "in shared memory", LATENCY(NEAR, "queue_shared", "warm"),
+                          LATENCY(NEAR, "stay_shared", "warm"));
+    rule_say_ratio_beside(
+        bundle, f, "and from item to item over all SMs with the same overlap, in shared memory",
+        INTERVAL(NEAR, "queue_shared", "warm"), INTERVAL(NEAR, "turns_shared", "warm"));
     rule_conclude(f, agree ? parts[0] : CLAIM_MIXED, positive, negative);
 }
 
@@ -120,14 +108,13 @@ static const struct claim claims[] = {
               "pipelining becomes infeasible.",
      .clause = "Without fast on-chip communication, such pipelining becomes infeasible.",
      .since = "2026-11-23",
-     .plain = {.yes = "Two halves of the SMs pass on items at {held:%} of the rate of all SMs with "
-                      "weights on the chip, at {cold:%} with weights in memory.",
-               .no =
-                   "Two halves of the SMs reach {cold:%} of the rate of all, {held:%} with weights on "
-                   "the chip.",
-               .partly =
-                   "Two halves of the SMs, a stage each, below {C07_RATE:%} of the rate of all "
-                   "SMs: {parts}."},
+     .plain =
+         {.yes = "Two halves of the SMs pass on items at {held:%} of the rate of all SMs with "
+                 "weights on the chip, at {cold:%} with weights in memory.",
+          .no = "Two halves of the SMs reach {cold:%} of the rate of all, {held:%} with weights on "
+                "the chip.",
+          .partly = "Two halves of the SMs, a stage each, below {C07_RATE:%} of the rate of all "
+                    "SMs: {parts}."},
      .surprise = 5,
      .statement = "Two stages on two groups of SMs do not run correctly at a useful rate.",
      .rule =

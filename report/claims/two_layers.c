@@ -29,15 +29,6 @@ static const struct need c08_beside[] = {
     {NEED_ANY, "two_layers.stamp_error" POINT "barrier,timer=device}"},
     NEEDS_END};
 
-static void say_beside(const struct bundle *bundle, struct finding *f, const char *what,
-                       const char *id)
-{
-    struct finding aside = rule_aside(f);
-    struct row row;
-    if (rule_look_up(bundle, id, &row, &aside))
-        rule_say_row(f, what, &row);
-}
-
 /* At work at once for as long as the stamps make sure of; never, as far as they can tell. */
 static enum claim_verdict judge_overlap(struct finding *f, const char *what, const char *part,
                                         const char *key, const struct row *least,
@@ -94,13 +85,15 @@ static void judge_c08(const struct bundle *bundle, struct finding *f)
                      &caught);
     rule_say_control(f, false, is_apart,
                      "a barrier behind each operation leaves of two layers at most", &barrier);
-    say_beside(bundle, f, "not judged: two operations, of one layer or of two, one item: at least",
-               STAMPED("overlap_least", "values"));
-    say_beside(bundle, f, "two items in turn: at least", STAMPED("overlap_least", "turns"));
-    say_beside(bundle, f, "a step of the clock that all SMs share",
-               "two_layers.resolution" POINT "barrier,timer=device}");
-    say_beside(bundle, f, "two stamps of one moment are apart at most",
-               "two_layers.stamp_error" POINT "barrier,timer=device}");
+    rule_say_row_beside(bundle, f,
+                        "not judged: two operations, of one layer or of two, one item: at least",
+                        STAMPED("overlap_least", "values"));
+    rule_say_row_beside(bundle, f, "two items in turn: at least",
+                        STAMPED("overlap_least", "turns"));
+    rule_say_row_beside(bundle, f, "a step of the clock that all SMs share",
+                        "two_layers.resolution" POINT "barrier,timer=device}");
+    rule_say_row_beside(bundle, f, "two stamps of one moment are apart at most",
+                        "two_layers.stamp_error" POINT "barrier,timer=device}");
     rule_conclude(f, of_both(one, two), sees, is_caught && is_apart);
 }
 
