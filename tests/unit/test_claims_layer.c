@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-enum { STREAM, GRAPH, FUSED, DEPENDENT, BARRIER, RING, VALUES, CUBLAS, READ, WAYS };
-static const char *const ways[WAYS] = {"stream", "graph",  "fused",  "dependent", "barrier",
-                                       "ring",   "values", "cublas", "read"};
-static const double kernels[WAYS] = {14, 14, 6, 6, 1, 1, 1, 12, 1};
+enum { STREAM, GRAPH, FUSED, DEPENDENT, BARRIER, RING, VALUES, NEAR, CUBLAS, READ, WAYS };
+static const char *const ways[WAYS] = {"stream", "graph",  "fused", "dependent", "barrier",
+                                       "ring",   "values", "near",  "cublas",    "read"};
+static const double kernels[WAYS] = {14, 14, 6, 6, 1, 1, 1, 1, 12, 1};
 
 enum { ONE_B, THREE_B, EIGHT_B, MODELS };
 static const struct {
@@ -23,6 +23,8 @@ struct board {
     double beyond_us[WAYS];
     double by_model[MODELS], by_context[CONTEXTS];
     double late_us[WAYS]; /* what a step takes beyond its layers and its head */
+    double shaky[WAYS];   /* of the runs of a step of 1B, relative, beside the spread of all */
+    bool without_near;    /* the L2 of this GPU has no halves */
     double slower;        /* all times of steps, times this */
     double one;           /* with all other numbers: one number for all; 0: as they are */
     double spread;        /* of the runs of a step or layer of 1B, relative */
@@ -33,7 +35,7 @@ struct board {
     double watts_spread;  /* of the rounds of joules of 1B, relative */
 };
 static const struct board h200 = {
-    .beyond_us = {48, 36, 25, 22, 21, 14.5, 14, 34, 0},
+    .beyond_us = {48, 36, 25, 22, 21, 14.5, 14, 14.2, 34, 0},
     .by_model = {1, 1.05, 1.1},
     .by_context = {1, 1, 1, 1},
     .slower = 1,
@@ -72,6 +74,8 @@ static void put_layers(struct bundle *b, const struct board *o)
         const int model = i / WAYS / CONTEXTS, context = i / WAYS % CONTEXTS, way = i % WAYS;
         const double us = layer_us(o, model, context, way);
         const double spread = model == ONE_B ? o->spread : 0.002;
+        if (way == NEAR && o->without_near)
+            continue;
         snprintf(keys, sizeof keys, "{model=%s,context=%d,batch=1,impl=%s,l2=cold",
                  models[model].name, contexts[context], ways[way]);
         snprintf(id, sizeof id, "decoder_layer.layer_time%s,timer=event}", keys);
@@ -83,7 +87,8 @@ static void put_layers(struct bundle *b, const struct board *o)
         if (contexts[context] != 1024 || way == READ)
             continue;
         snprintf(id, sizeof id, "decoder_layer.step_time%s,timer=event}", keys);
-        put(b, o, id, "ns", 1e3 * step_us(o, model, way), spread);
+        put(b, o, id, "ns", 1e3 * step_us(o, model, way),
+            spread + (model == ONE_B ? o->shaky[way] : 0));
     }
 }
 
@@ -155,17 +160,36 @@ static void put_fusions(struct bundle *b, const struct board *o)
                  large ? 256 : 1, op == 2 ? 6144 : 4096, ops[op], fused ? "fused" : "unfused");
         put(b, o, id, "ns", (large ? 20e3 : 10e3) * (fused ? 1 : o->gain[large][op]), o->spread);
     }
+    for (int fused = 0; fused < 2; fused++) { /* of another type: said */
+        snprintf(id, sizeof id,
+                 "epilogue.time{m=1,n=4096,k=4096,op=bias_gelu,type=fp16,impl=%s,mode=graph,"
+                 "l2=cold,timer=event}",
+                 fused ? "fused" : "unfused");
+        put(b, o, id, "ns", fused ? 10e3 : 11e3, 0.01);
+    }
+    for (int i = 0; i < 4; i++) { /* larger batches: said */
+        snprintf(id, sizeof id,
+                 "batched_layer.layer_time{model=8b,context=1024,batch=%d,impl=%s,l2=cold,"
+                 "timer=event}",
+                 i < 2 ? 8 : 64, i % 2 ? "fused" : "stream");
+        put(b, o, id, "ns", i % 2 ? 100e3 : i < 2 ? 115e3 : 125e3, 0.002);
+    }
 }
 
-static enum claim_verdict judged(const char *claim, struct board o)
+static enum claim_verdict found(const char *claim, struct board o, struct finding *f)
 {
     struct bundle b = {0};
-    struct finding f;
     put_layers(&b, &o);
     put_joules(&b, &o);
     put_operators(&b, &o);
     put_fusions(&b, &o);
-    return verdict_of(claim, &b, &f);
+    return verdict_of(claim, &b, f);
+}
+
+static enum claim_verdict judged(const char *claim, struct board o)
+{
+    struct finding f;
+    return found(claim, o, &f);
 }
 
 static const char *const ids[] = {"C30", "C31", "C35", "C36", "C47", "C48", "C49",
@@ -203,6 +227,7 @@ static void reads_do_not_follow_bytes(void **unused)
 static void set_one_kernel(struct board *o, double us)
 {
     o->beyond_us[BARRIER] = o->beyond_us[RING] = o->beyond_us[VALUES] = us;
+    o->beyond_us[NEAR] = us;
 }
 
 static void stalls(void **unused)
@@ -227,9 +252,10 @@ static void boundaries(void **unused)
     (void)unused;
     assert_int_equal(judged("C51", o), CLAIM_REPRODUCED);
     o.beyond_us[RING] = o.beyond_us[VALUES] = 22.5; /* 2.5 us of six boundaries */
+    o.beyond_us[NEAR] = 22.5;
     assert_int_equal(judged("C51", o), CLAIM_MIXED);
     o.beyond_us[FUSED] = 0.3;
-    o.beyond_us[RING] = o.beyond_us[VALUES] = 0.2;
+    o.beyond_us[RING] = o.beyond_us[VALUES] = o.beyond_us[NEAR] = 0.2;
     assert_int_equal(judged("C51", o), CLAIM_REFUTED);
     o = h200;
     o.beyond_us[RING] = 20.5; /* 6.5 us between two forms without a boundary */
@@ -282,8 +308,12 @@ static void small_batches(void **unused)
 static void batches(void **unused)
 {
     struct board o = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(judged("C70", o), CLAIM_REPRODUCED);
+    assert_int_equal(found("C70", o, &f), CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "in fp16, gain at batch 1 1.100"));
+    assert_non_null(strstr(f.evidence, "the gain of bf16 over it 1.109"));
+    assert_non_null(strstr(f.claim->rule, "from run to run the gain of the first at batch 1"));
     o.gain[1][2] = 1.68; /* three products gain more at batch 256 */
     assert_int_equal(judged("C70", o), CLAIM_MIXED);
     o.gain[1][0] = o.gain[1][1] = 1.4;
@@ -298,8 +328,18 @@ static void batches(void **unused)
 static void sizes(void **unused)
 {
     struct board o = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(judged("C72", o), CLAIM_REFUTED);
+    assert_int_equal(found("C72", o, &f), CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "of 3B 1.349")); /* by near */
+    assert_non_null(strstr(f.evidence, "the kernel takes off, of 1B 352.1 us"));
+    assert_non_null(strstr(f.evidence, "of 3B 640.9 us"));
+    assert_non_null(strstr(f.evidence, "six fused kernels a layer 1.387"));
+    assert_non_null(strstr(f.evidence, "which takes off 368 us"));
+    o.without_near = true; /* then by values */
+    assert_int_equal(found("C72", o, &f), CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "of 3B 646.8 us"));
+    o = h200;
     o.by_model[EIGHT_B] = 6; /* what a large model waits grows more than its bytes */
     assert_int_equal(judged("C72", o), CLAIM_REPRODUCED);
     o.by_model[EIGHT_B] = 3;
@@ -309,23 +349,58 @@ static void sizes(void **unused)
 static void layers_and_steps(void **unused)
 {
     struct board o = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(judged("C74", o), CLAIM_REFUTED);
+    assert_int_equal(found("C74", o, &f), CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "0 of 12, and 0 perhaps"));
+    assert_non_null(strstr(f.evidence, "not judged: of 3B, in three rounds"));
     o.late_us[DEPENDENT] = 100; /* the head is not as fast in this packaging */
     assert_int_equal(judged("C74", o), CLAIM_REPRODUCED);
     o.late_us[DEPENDENT] = 40; /* 5.3 points of 1B */
     o.spread = 0.02;
     assert_int_equal(judged("C74", o), CLAIM_REPRODUCED); /* its runs move together */
     o = h200;
+    o.late_us[NEAR] = 100; /* near is one of the ways */
+    assert_int_equal(found("C74", o, &f), CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "the farthest off, of 1B by near"));
+    o.without_near = true; /* where there is one */
+    assert_int_equal(found("C74", o, &f), CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "0 of 10, and 0 perhaps"));
+    o = h200;
     o.late_us[CUBLAS] = 100;
     assert_int_equal(judged("C74", o), CLAIM_NOT_TESTABLE);
+}
+
+/* What is between is told by a gain that contains the limit, and not by one that is farther off. */
+static void between_is_told(void **unused)
+{
+    struct board o = h200;
+    struct finding f;
+    (void)unused;
+    o.late_us[DEPENDENT] = 35; /* 4.7 points, and steady */
+    o.late_us[FUSED] = 25;     /* less, and shaky */
+    o.shaky[FUSED] = 0.02;
+    assert_int_equal(found("C74", o, &f), CLAIM_MIXED);
+    assert_non_null(strstr(f.evidence, "0 of 12, and 1 perhaps"));
+    assert_non_null(strstr(f.evidence, "contain the limit the farthest off, of 1B by fused"));
+    assert_int_equal(f.n_parts, 1);
+    assert_true((f.parts[0].low < 0.05 && f.parts[0].high > 0.05) ||
+                (f.parts[0].low < -0.05 && f.parts[0].high > -0.05));
+    o.late_us[DEPENDENT] = 100; /* and what is off by one that is off */
+    assert_int_equal(found("C74", o, &f), CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "the farthest off, of 1B by dependent"));
 }
 
 static void tokens(void **unused)
 {
     struct board o = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(judged("C88", o), CLAIM_REPRODUCED);
+    assert_int_equal(found("C88", o, &f), CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "a step of 1B kernel by kernel 1.319 ms"));
+    assert_non_null(strstr(f.evidence, "by dependent kernels 902.8 us"));
+    assert_non_null(strstr(f.evidence, "at batch 8, kernel by kernel over fused 1.150"));
+    assert_non_null(strstr(f.evidence, "at batch 64 1.250"));
     set_one_kernel(&o, 25);
     assert_int_equal(judged("C88", o), CLAIM_REFUTED);
     set_one_kernel(&o, 22); /* 1B alone */
@@ -447,6 +522,7 @@ int main(void)
         cmocka_unit_test(launches),         cmocka_unit_test(number_of_kernels),
         cmocka_unit_test(operators_inside), cmocka_unit_test(joules),
         cmocka_unit_test(joules_are_doubted),
+        cmocka_unit_test(between_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
