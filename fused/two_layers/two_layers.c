@@ -39,8 +39,8 @@
  * 7 % (6 to 11 by run), turns 15, halves 74, barrier none; the stamps' error is 0.9 us.
  * Expected of layers, before any measurement: they meet at one edge of three (turns: seven), so
  * values 2 %, turns 3, less at least by the stamps' error of 0.2 %; halves 74, since each half has a
- * layer; barrier none. By that C08 is between its thresholds: layers overlap, and hardly. Found: values
- * 1 %, turns 4, halves 72, barrier none.
+ * layer; barrier none. By values and turns C08 is between its thresholds; by halves, which its rule
+ * asks since 28 November 2026, it is refuted. Found: values 1 %, turns 4, halves 72, barrier none.
  *
  * Traps. A block that polls is not at work; neither is one whose weights are asked for ahead, which
  * nobody does here. The clock of each SM (clock64) counts for itself and orders nothing between
