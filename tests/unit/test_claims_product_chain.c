@@ -97,6 +97,7 @@ static void put_times(struct bundle *b, const struct chain *c)
     put_time(b, 4096, "behind", "1xsm", 32, "cold", 1.1 * c->cold);
     put_time(b, 4096, "ahead", "1xsm", 4, "cold", c->cold_few);
     put_time(b, 4096, "ahead", "0.8xsm", 32, "cold", c->cold_most);
+    put_time(b, 4096, "ahead", "0.25xsm", 32, "cold", 1.3 * c->cold); /* is said */
     put_time(b, 4096, "ahead", "8", 32, "cold", c->cold_eight);
     put_time(b, 4096, "read", "1xsm", 32, "cold", c->read);
     put_time(b, 4096, "unwaited", "1xsm", 32, "cold", 0.1 * c->cold);
@@ -145,13 +146,19 @@ static void put_layers(struct bundle *b, const struct chain *c)
     row_finish(row);
 }
 
-static enum claim_verdict judged(const char *claim, struct chain c)
+static enum claim_verdict found(const char *claim, struct chain c, struct finding *f)
 {
     struct bundle b = {0};
     put_times(&b, &c);
     put_campaigns(&b, &c);
     put_layers(&b, &c);
-    return verdict(claim, &b);
+    return verdict_of(claim, &b, f);
+}
+
+static enum claim_verdict judged(const char *claim, struct chain c)
+{
+    struct finding f;
+    return found(claim, c, &f);
 }
 
 /* --- controls of all three -------------------------------------------------------------------- */
@@ -232,7 +239,10 @@ static void fastest_on_few(void **unused)
 static void gain_of_all(void **unused)
 {
     struct chain c = sound;
+    struct finding f;
     (void)unused;
+    assert_int_equal(found("C04", c, &f), CLAIM_REFUTED);
+    assert_non_null(strstr(f.evidence, "4096 x 4096 from device memory 1.300"));
     c.quarter = 1.3 * c.all; /* between the thresholds */
     assert_int_equal(judged("C04", c), CLAIM_MIXED);
     c.quarter = c.all; /* the smaller one gains */
@@ -253,17 +263,19 @@ static void forced_to_idle(void **unused)
 {
     struct chain c = sound;
     (void)unused;
-    c.p99 = 9500; /* not in each phase */
-    assert_int_equal(judged("C19", c), CLAIM_MIXED);
-    c.p99 = c.read / 0.8; /* straddles */
-    assert_int_equal(judged("C19", c), CLAIM_MIXED);
-    c = sound, c.cold = 9600, c.p99 = 9900; /* the layers alone reach it */
-    assert_int_equal(judged("C19", c), CLAIM_MIXED);
+    c.cold = 9600, c.p99 = 9900; /* the layers alone reach it: one point is enough */
+    assert_int_equal(judged("C19", c), CLAIM_REFUTED);
     c.small_layer = 34000; /* the one of 8B alone */
+    assert_int_equal(judged("C19", c), CLAIM_REFUTED);
+    c.layer = c.layer_read / 0.8; /* straddles */
     assert_int_equal(judged("C19", c), CLAIM_MIXED);
     c.layer = 130000; /* none */
     assert_int_equal(judged("C19", c), CLAIM_REPRODUCED);
-    c.layer = c.layer_read / 0.8; /* straddles */
+    c.cold = sound.cold, c.p99 = sound.p99; /* the chain alone */
+    assert_int_equal(judged("C19", c), CLAIM_REFUTED);
+    c.p99 = 9500; /* not in each phase */
+    assert_int_equal(judged("C19", c), CLAIM_MIXED);
+    c.p99 = c.read / 0.8; /* straddles */
     assert_int_equal(judged("C19", c), CLAIM_MIXED);
 }
 
