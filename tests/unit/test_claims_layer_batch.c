@@ -69,6 +69,33 @@ static void put_layers(struct bundle *b, const struct board *o)
         }
 }
 
+/* What is said and not judged: points of curves, and the layer launched kernel by kernel. */
+static void put_said(struct bundle *b, const struct board *o)
+{
+    static const struct {
+        const char *model, *impl;
+        int batch;
+        double us;
+    } said[] = {{"8b", "stream", 1, 137.5}, {"8b", "stream", 8, 147.5}, {"8b", "stream", 64, 240},
+                {"8b", "graph", 256, 440},  {"8b", "fused", 256, 400},  {"70b", "graph", 1, 420},
+                {"70b", "fused", 1, 400},   {"70b", "graph", 8, 440},   {"70b", "fused", 8, 420},
+                {"70b", "graph", 64, 520},  {"70b", "fused", 64, 512}};
+    static const double at_256[PARTS] = {0.55, 0.02, 0.36};
+    char id[192];
+    for (size_t i = 0; i < sizeof said / sizeof said[0]; i++) {
+        snprintf(id, sizeof id,
+                 "batched_layer.layer_time{model=%s,context=1024,batch=%d,impl=%s,l2=cold,"
+                 "timer=event}",
+                 said[i].model, said[i].batch, said[i].impl);
+        put(b, o, id, "ns", 1e3 * said[i].us, 0);
+    }
+    for (int part = 0; part < PARTS; part++) {
+        snprintf(id, sizeof id, "batched_layer.share{model=8b,context=1024,batch=256,by=%s}",
+                 parts[part]);
+        put(b, o, id, "ratio", at_256[part], 0.01);
+    }
+}
+
 static void put_shares(struct bundle *b, const struct board *o)
 {
     char id[192];
@@ -89,13 +116,19 @@ static void put_shares(struct bundle *b, const struct board *o)
     put(b, o, "batched_layer.caught{model=small,context=200,batch=5}", "ratio", o->caught, 0);
 }
 
-static enum claim_verdict judged(const char *claim, struct board o)
+static enum claim_verdict found(const char *claim, struct board o, struct finding *f)
 {
     struct bundle b = {0};
-    struct finding f;
     put_layers(&b, &o);
+    put_said(&b, &o);
     put_shares(&b, &o);
-    return verdict_of(claim, &b, &f);
+    return verdict_of(claim, &b, f);
+}
+
+static enum claim_verdict judged(const char *claim, struct board o)
+{
+    struct finding f;
+    return found(claim, o, &f);
 }
 
 static const char *const ids[] = {"C31b", "C47b", "C53"};
@@ -134,8 +167,14 @@ static void controls_of_all(void **unused)
 static void gains(void **unused)
 {
     struct board o = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(judged("C31b", o), CLAIM_REFUTED); /* 1.073 and 1.026 */
+    assert_int_equal(found("C31b", o, &f), CLAIM_REFUTED); /* 1.073 and 1.026 */
+    assert_non_null(strstr(f.evidence, "8B at batch 8 1.068"));
+    assert_non_null(strstr(f.evidence, "at 256 1.100"));
+    assert_non_null(strstr(f.evidence, "70B at batch 1 1.050"));
+    assert_non_null(strstr(f.evidence, "at 8 1.048"));
+    assert_non_null(strstr(f.evidence, "at 64 1.016"));
     o.off_us[AT_64] = 11;                               /* 1.059 */
     assert_int_equal(judged("C31b", o), CLAIM_MIXED);
     o.off_us[AT_64] = 19; /* 1.107 */
@@ -153,8 +192,15 @@ static void gains(void **unused)
 static void shares_of_kernels(void **unused)
 {
     struct board o = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(judged("C47b", o), CLAIM_REPRODUCED); /* 0.068, 0.063, 0.025 */
+    assert_int_equal(found("C47b", o, &f), CLAIM_REPRODUCED); /* 0.068, 0.063, 0.025 */
+    assert_non_null(strstr(f.evidence, "kernel by kernel, at batch 1 0.2000"));
+    assert_non_null(strstr(f.evidence, "at 8 0.2000"));
+    assert_non_null(strstr(f.evidence, "at 64 0.2000"));
+    assert_non_null(strstr(f.evidence, "of the graph at batch 1 0.1200"));
+    assert_non_null(strstr(f.evidence, "at batch 8 0.1100"));
+    assert_non_null(strstr(f.evidence, "at batch 256 0.02000"));
     o.cut_off_us[AT_1] = o.cut_off_us[AT_8] = 4;           /* 0.034, 0.032: little in small ones */
     assert_int_equal(judged("C47b", o), CLAIM_MIXED);
     o.off_us[AT_64] = 12;
@@ -170,8 +216,11 @@ static void shares_of_kernels(void **unused)
 static void moving(void **unused)
 {
     struct board o = h200;
+    struct finding f;
     (void)unused;
-    assert_int_equal(judged("C53", o), CLAIM_REPRODUCED);
+    assert_int_equal(found("C53", o, &f), CLAIM_REPRODUCED);
+    assert_non_null(strstr(f.evidence, "8B at batch 256 0.5700"));
+    assert_non_null(strstr(f.evidence, "operators that arithmetic binds 0.3600"));
     o.share[OF_8B][AT_64][BYTES] = 0.42; /* the rest is none of the three */
     assert_int_equal(judged("C53", o), CLAIM_MIXED);
     o.share[OF_70B][AT_64][BYTES] = 0.3;
