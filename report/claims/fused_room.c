@@ -105,6 +105,10 @@ static void judge_c18(const struct bundle *bundle, struct finding *f)
     rule_say_ratio_beside(
         bundle, f, "an intermediate behind the cache part of L1 keeps, where that is smallest",
         CACHED("cached", "carve_0"), CACHED("cached", "carve_100"));
+    rule_say_ratio_beside(bundle, f, "where shared memory has half of what it can have",
+                          CACHED("cached", "carve_0"), CACHED("cached", "carve_50"));
+    rule_say_ratio_beside(bundle, f, "three quarters", CACHED("cached", "carve_0"),
+                          CACHED("cached", "carve_75"));
     rule_say_ratio_beside(bundle, f, "read 16 times, which must cost",
                           CACHED("cached_often", "carve_0"), CACHED("cached_often", "carve_100"));
     rule_say_ratio_beside(bundle, f, "where it fits, where a loss is not the cache's",

@@ -60,6 +60,18 @@ static enum claim_verdict judge_rate(struct finding *f, const char *what, const 
     return verdict;
 }
 
+/* One item by halves, by two streams of a green context each, and by all SMs in one kernel. */
+static void say_one_item(const struct bundle *bundle, struct finding *f)
+{
+    rule_say_row_beside(bundle, f, "one item takes by halves, in device memory",
+                        LATENCY(COLD, "queue", "cold"));
+    rule_say_row_beside(bundle, f, "by green contexts", LATENCY(COLD, "green", "cold"));
+    rule_say_row_beside(bundle, f, "on all SMs", LATENCY(COLD, "stay", "cold"));
+    rule_say_row_beside(bundle, f, "by halves, in the L2", LATENCY(NEAR, "queue", "warm"));
+    rule_say_row_beside(bundle, f, "by green contexts", LATENCY(NEAR, "green", "warm"));
+    rule_say_row_beside(bundle, f, "on all SMs", LATENCY(NEAR, "stay", "warm"));
+}
+
 static void judge_c07(const struct bundle *bundle, struct finding *f)
 {
     enum { QUEUE, STAY, ALL, WARM_QUEUE, WARM_STAY, WARM_ALL, NEAR_QUEUE, NEAR_STAY };
@@ -94,6 +106,7 @@ static void judge_c07(const struct bundle *bundle, struct finding *f)
     rule_say_ratio_beside(
         bundle, f, "and from item to item over all SMs with the same overlap, in shared memory",
         INTERVAL(NEAR, "queue_shared", "warm"), INTERVAL(NEAR, "turns_shared", "warm"));
+    say_one_item(bundle, f);
     rule_conclude(f, agree ? parts[0] : CLAIM_MIXED, positive, negative);
 }
 
