@@ -60,16 +60,16 @@ static enum claim_verdict judge_rate(struct finding *f, const char *what, const 
     return verdict;
 }
 
-/* One item by halves, by two streams of a green context each, and by all SMs in one kernel. */
+/* One item by halves, by two green contexts, and by all SMs in one kernel. */
 static void say_one_item(const struct bundle *bundle, struct finding *f)
 {
-    rule_say_row_beside(bundle, f, "one item takes by halves, in device memory",
+    rule_say_row_beside(bundle, f, "one item takes in device memory, by halves",
                         LATENCY(COLD, "queue", "cold"));
     rule_say_row_beside(bundle, f, "by green contexts", LATENCY(COLD, "green", "cold"));
     rule_say_row_beside(bundle, f, "on all SMs", LATENCY(COLD, "stay", "cold"));
-    rule_say_row_beside(bundle, f, "by halves, in the L2", LATENCY(NEAR, "queue", "warm"));
-    rule_say_row_beside(bundle, f, "by green contexts", LATENCY(NEAR, "green", "warm"));
-    rule_say_row_beside(bundle, f, "on all SMs", LATENCY(NEAR, "stay", "warm"));
+    rule_say_row_beside(bundle, f, "and in the L2 by halves", LATENCY(NEAR, "queue", "warm"));
+    rule_say_row_beside(bundle, f, "in the L2 by green contexts", LATENCY(NEAR, "green", "warm"));
+    rule_say_row_beside(bundle, f, "in the L2 on all SMs", LATENCY(NEAR, "stay", "warm"));
 }
 
 static void judge_c07(const struct bundle *bundle, struct finding *f)

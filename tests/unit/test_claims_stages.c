@@ -76,12 +76,12 @@ static void two_groups(void **unused)
     struct finding f;
     (void)unused;
     assert_int_equal(c07_of(c, NULL, &f), CLAIM_REFUTED);
-    assert_non_null(strstr(f.evidence, "one item takes by halves, in device memory 67.50 us"));
-    assert_non_null(strstr(f.evidence, "by green contexts 67.50 us"));
-    assert_non_null(strstr(f.evidence, "on all SMs 54 us"));
-    assert_non_null(strstr(f.evidence, "by halves, in the L2 5 us"));
-    assert_non_null(strstr(f.evidence, "by green contexts 5 us"));
-    assert_non_null(strstr(f.evidence, "on all SMs 4 us"));
+    assert_non_null(strstr(f.evidence, "one item takes in device memory, by halves 67.50 us"));
+    assert_non_null(strstr(f.evidence, "; by green contexts 67.50 us"));
+    assert_non_null(strstr(f.evidence, "; on all SMs 54 us"));
+    assert_non_null(strstr(f.evidence, "and in the L2 by halves 5 us"));
+    assert_non_null(strstr(f.evidence, "in the L2 by green contexts 5 us"));
+    assert_non_null(strstr(f.evidence, "in the L2 on all SMs 4 us"));
     c.cold = 0.92; /* a little slower is still of use */
     assert_int_equal(c07(c), CLAIM_REFUTED);
     c.cold = 0.9; /* straddles */
