@@ -139,11 +139,27 @@ static void say_other_clocks(const struct bundle *bundle, struct finding *f)
 
 /* --- C24b: our kernels, and other ways to fill the SMs ---------------------------------------- */
 
-/* From times over k: the part that does not grow with k. */
-static double fixed_part(const double *at, const void *with)
+/* Of the line through the times at two depths: its time at k = 0. */
+static double at_none(const double *at, const void *depths)
 {
-    (void)with;
-    return at[0] - 512 * (at[1] - at[0]) / (2048 - 512);
+    const double *k = depths;
+    return at[0] - k[0] * (at[1] - at[0]) / (k[1] - k[0]);
+}
+
+/* The times over k are no line: each further step of k costs more. So there are two values, by the two
+ * pairs of neighbours; the less first. */
+static void find_fixed(struct cube_cost *cost, const struct row *short_k, const struct row *long_k,
+                       struct finding *f)
+{
+    static const double less[] = {512, 1024}, more[] = {1024, 2048};
+    const struct row by_less =
+        rule_formed(f, (const struct row *const[]){short_k, &cost->whole}, 2, "ns", at_none, less);
+    const struct row by_more =
+        rule_formed(f, (const struct row *const[]){&cost->whole, long_k}, 2, "ns", at_none, more);
+    const bool grows = by_more.centre < by_less.centre;
+
+    cost->fixed[0] = grows ? by_more : by_less;
+    cost->fixed[1] = grows ? by_less : by_more;
 }
 
 static const struct need whole_needs[] = {{NEED_ONE, CUBE_WGMMA("128x64", "1", "tiles")},
@@ -165,15 +181,14 @@ bool cube_cost(const struct bundle *bundle, struct cube_cost *cost, struct findi
         !rule_take_beside(bundle, &cost->whole, "block_count.empty", &cost->empty, f) ||
         !rule_take_beside(bundle, &cost->whole, "block_count.products", &products, f))
         return false;
-    cost->fixed = rule_formed(f, (const struct row *const[]){&short_k, &long_k}, 2, "ns",
-                              fixed_part, NULL);
+    find_fixed(cost, &short_k, &long_k, f);
     cost->idle_sms = rule_centre_beside(bundle, &cost->whole, "block_count.idle_sms", f);
-    cost->idle_ns = (cost->whole.centre - cost->fixed.centre) * cost->idle_sms / n_sm;
+    cost->idle_ns = cost->whole.centre * cost->idle_sms / n_sm;
     cost->waits_ns = cost->whole.centre - products.centre;
     return true;
 }
 
-/* Where the time of the best tile goes. Idle SMs would account for a part of what grows with k. */
+/* Where the time of the best tile goes. Idle SMs cost no more than their share of all. */
 static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct finding *f)
 {
     struct cube_cost cost;
@@ -188,11 +203,12 @@ static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct f
     const double wave = cost.wave[1].centre - cost.wave[0].centre;
 
     rule_say(f->evidence,
-             "; of the %.2f us of 128x64: fixed, by times over k, %.2f us (%.0f %%), of these %.2f "
-             "for the empty kernel; %.0f idle SMs %.2f us at most (%.0f %%); waves %s (a tile "
-             "more than SMs would add %.2f us, %.0f %%); waiting for operands %.2f us (%.0f %%)",
-             cost.whole.centre / us, cost.fixed.centre / us, cost.fixed.centre / all,
-             cost.empty.centre / us, cost.idle_sms, cost.idle_ns / us, cost.idle_ns / all, waves,
+             "; of the %.2f us of 128x64: fixed, by lines through two of the times at k = 512, 1024 and "
+             "2048, %.2f to %.2f us (%.0f to %.0f %%), of these %.2f for the empty kernel; %.0f idle "
+             "SMs %.2f us at most (%.0f %%); waves %s (a tile more than SMs would add %.2f us, %.0f "
+             "%%); waiting for operands %.2f us (%.0f %%)",
+             cost.whole.centre / us, cost.fixed[0].centre / us, cost.fixed[1].centre / us,
+             cost.fixed[0].centre / all, cost.fixed[1].centre / all, cost.empty.centre / us, cost.idle_sms, cost.idle_ns / us, cost.idle_ns / all, waves,
              wave / us, 100 * wave / cost.wave[0].centre, cost.waits_ns / us, cost.waits_ns / all);
 }
 

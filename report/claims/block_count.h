@@ -35,8 +35,8 @@ void cube_say(const struct bundle *bundle, const struct row *time, struct findin
 /* Where the time of one tile of 128x64 for each block goes, at 1024^3. */
 struct cube_cost {
     struct row whole, empty; /* the product; the same kernel with nothing to do */
-    struct row fixed;        /* of the whole, what does not grow with k */
-    double idle_sms, idle_ns; /* SMs without a block; what they cost at most: their part of the rest */
+    struct row fixed[2];     /* of the whole, what does not grow with k: at least, at most */
+    double idle_sms, idle_ns; /* SMs without a block; what they cost at most: their share of the whole */
     double waits_ns;         /* for operands */
     struct row wave[2];      /* as many tiles as SMs, and one more */
 };

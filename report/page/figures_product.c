@@ -110,12 +110,13 @@ bool figure_blocks(struct drawing *d)
          .mark = CHART_DIAMOND}};
     const struct chart_reference sms = {n_sm, true, CHART_DOTTED, DRAW_TEXT(d, "%.0f SMs", n_sm),
                                         .strong = true};
+    const char *part = fixed && fixed->n == 2 ? DRAW_TEXT(d, "%.3g to %s do not grow with k",
+                                         fixed->point[0].y.value * 1e-3,
+                                         draw_say(d, &fixed->point[1].y))
+                             : NULL;
     const struct chart_band band = {
-        0, fixed ? fixed->point[0].y.value * 1e-3 : 0, false,
-        fixed ? DRAW_TEXT(d, "%s do not grow with k: launch, first operands, store",
-                          draw_say(d, &fixed->point[0].y))
-              : NULL,
-        fixed ? DRAW_TEXT(d, "%s do not grow with k", draw_say(d, &fixed->point[0].y)) : NULL};
+        0, part ? fixed->point[1].y.value * 1e-3 : 0, false,
+        part ? DRAW_TEXT(d, "%s: launch, first operands, store", part) : NULL, part};
     const struct chart_xy chart = {.title = d->section->finding,
                                    .height = 400,
                                    .x = {.title = "thread blocks", .scale = CHART_LOG2},

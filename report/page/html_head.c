@@ -134,9 +134,10 @@ static void take_product(const struct page *page, struct section *texts, struct 
         if (!all->point[i].y.quoted &&
             (!number_there(&tile->number) || all->point[i].y.value < tile->number.value))
             tile->number = all->point[i].y;
-    if (fixed && number_there(&tile->number))
-        tile->label = section_text(texts, "a product of 1024^3, fp16; %.0f %% of it is fixed cost",
-                                   100 * fixed->point[0].y.value / tile->number.value);
+    if (fixed && fixed->n == 2 && number_there(&tile->number))
+        tile->label = section_text(texts, "a product of 1024^3, fp16; %.0f to %.0f %% of it do not grow with k",
+                                   100 * fixed->point[0].y.value / tile->number.value,
+                                   100 * fixed->point[1].y.value / tile->number.value);
 }
 
 static struct number take_gain_of(const struct page *page, const char *label)

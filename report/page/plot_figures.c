@@ -259,13 +259,14 @@ static void put_fixed(struct plot *plot, double y)
 {
     const struct series *fixed = section_find(plot->section, "fixed cost");
 
-    if (!fixed)
+    if (!fixed || fixed->n < 2)
         return;
     fprintf(plot->set,
             "set object rectangle from graph 0, first 0 to graph 1, first %.9g behind fc "
             "rgb '%s' fs solid noborder\n",
-            fixed->point[0].y.value * y, chart_colour("band"));
-    put_level(plot, fixed->point[0].y.value * y, "fixed cost", DOTTED);
+            fixed->point[1].y.value * y, chart_colour("band"));
+    put_level(plot, fixed->point[0].y.value * y, "fixed cost, at least", DOTTED);
+    put_level(plot, fixed->point[1].y.value * y, "at most", DOTTED);
 }
 
 /* Below each point its label; of points that stand close together, the first's. */

@@ -306,11 +306,12 @@ static void say_idle(struct section *section, const struct cube_cost *cost, cons
         return;
     if (gap > 0)
         section_go_on(section,
-                     "The %.0f idle SMs cost their share of what grows with k: %.2f us of %.2f.", cost->idle_sms,
-                     cost->idle_ns / 1e3, cost->whole.centre / 1e3);
+                     "The %.0f idle SMs cost their share of the %.2f us at most: %.2f us.",
+                     cost->idle_sms, cost->whole.centre / 1e3, cost->idle_ns / 1e3);
     else
         section_go_on(section,
-                     "The %.0f idle SMs cost their share of what grows with k: %.2f us, %s of the difference of %.2f us.",
+                     "The %.0f idle SMs cost their share at most: %.2f us, %s of the difference of "
+                     "%.2f us.",
                      cost->idle_sms, cost->idle_ns / 1e3,
                      cost->idle_ns >= -gap / 2 ? "half or more" : "less than half", -gap / 1e3);
 }
@@ -353,19 +354,24 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
 {
     const double wave = cost->wave[1].centre / cost->wave[0].centre - 1;
     const struct number whole = number_of(&cost->whole);
-    const struct number fixed = number_formed(cost->fixed.centre, "ns", &whole);
     const struct number longer = number_formed(wave, "ratio", &whole);
+    const bool is_positive = cost->fixed[0].centre > 0;
+    struct series *at_none = is_positive ? section_series(section, "fixed cost", "part") : NULL;
 
-    if (cost->fixed.centre > 0)
-        series_put(section_series(section, "fixed cost", "part"), 0, &fixed, NULL);
+    for (size_t i = 0; at_none && i < 2; i++) {
+        const struct number fixed = number_formed(cost->fixed[i].centre, "ns", &whole);
+        series_put(at_none, (double)i, &fixed, NULL);
+    }
     if (isfinite(wave))
         series_put(section_series(section, "one tile more than SMs", "part"), 0, &longer, NULL);
 
-    if (cost->fixed.centre > 0)
+    if (is_positive)
         section_go_on(section,
-                     "A line over k leaves %.2f of the %.2f us of 128x64 at k = 0: the fixed cost. One "
-                     "tile more than SMs takes %.0f %% longer than as many.",
-                     cost->fixed.centre / 1e3, cost->whole.centre / 1e3, 100 * wave);
+                     "Lines over k, from 512 to 1024 and on to 2048, leave %.2f to %.2f of the %.2f us "
+                     "of 128x64 at k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer "
+                     "than as many.",
+                     cost->fixed[0].centre / 1e3, cost->fixed[1].centre / 1e3,
+                     cost->whole.centre / 1e3, 100 * wave);
 }
 
 /* The times at which one block has come so far, in its cycles at the clock of its case. */

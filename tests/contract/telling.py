@@ -239,6 +239,12 @@ class Rows:
             yield from (self.slower_by_nccl(), 90, 64)
         yield sum(k.startswith(("all_reduce.differ{", "layer.differ{")) for k in self.centre)
 
+    def fixed(self):
+        """us of a product of 1024^3 by 128x64 at k = 0, by the lines through two neighbours of three times; the less first."""
+        at = {k: self.first(f"block_count.time{{m=1024,n=1024,k={k},", "impl=wgmma,tile=128x64,", "grid=tiles,tiles=all",
+                            "l2=warm") / 1e3 for k in (512, 1024, 2048)}
+        return sorted((2 * at[512] - at[1024], 2 * at[1024] - at[2048]))
+
     def sentences(self):
         """Numbers that sentences form."""
         rate, load = self.best("bandwidth.rate{level=hbm,op=read,path=ld"), self.first("memory_latency.load_time{level=hbm")
@@ -249,9 +255,8 @@ class Rows:
         step = lambda mode: self.first(f"edges.step{{mode={mode},blocks=sm,body=0,span=64-512")
         yield 100 * abs(1 - step("counter") / step("graph"))
         cube = lambda k, *p: self.first("block_count.time{m=1024,n=1024,k=" + k, "tile=128x64,", "grid=tiles", "l2=warm", *p)
-        fixed = cube("512") - 512 * (cube("2048") - cube("512")) / (2048 - 512)
         whole, idle = cube("1024"), self.first("block_count.idle_sms{m=1024", "tile=128x64,")
-        yield from (fixed / 1e3, (whole - fixed) * idle / self.sms / 1e3, whole / 1e3)
+        yield from (*self.fixed(), whole * idle / self.sms / 1e3, whole / 1e3)
         wave = [self.first("block_count.time{m=4096", f"tiles={t},") for t in ("sm", "sm+1")]
         yield 100 * (wave[1] / wave[0] - 1)
         times = [v for k, v in self.centre.items() if k.startswith("block_count.time{m=1024,n=1024,k=1024")]
@@ -353,6 +358,28 @@ def unfounded_words(text, told, rows):
         line = re.sub(r"(\d+ [num]?s )+100 ms$|1 ns +100 ns.*", " ", line)
         bad += [f"{n} in: {line.strip()}" for n in re.findall(r"\d+(?:\.\d+)?", line) if n not in allowed]
     return bad
+
+
+def fixed_cost(text):
+    """The least and the most of a product that does not grow with k, as the text says it; none where it says nothing."""
+    found = re.search(r"Lines over k, from 512 to 1024 and on to 2048, leave (\S+) to (\S+) of the", re.sub(r"\s+", " ", text))
+    return [float(word) for word in found.groups()] if found else []
+
+
+def is_fixed_cost(said, formed):
+    """The centre of a formed row is that of its runs: it may be apart from what centres form."""
+    return len(said) == 2 and all(math.isclose(a, b, abs_tol=0.02) for a, b in zip(said, formed))
+
+
+def check_fixed(name, bundle, text, rows, folder):
+    """Of three times over k two lines are told; where the deepest product takes 10 % longer, the least is another."""
+    slower = doctored(bundle, figure=lambda probe, case, metric, value: 1.1 * value if (probe, metric["name"]) == (
+        "block_count", "time") and "k=2048," in case else value)
+    path = write(os.path.join(folder, "slower.json"), slower)
+    other = Rows(path, slower)
+    check(is_fixed_cost(fixed_cost(text), rows.fixed()) and not is_fixed_cost(fixed_cost(text), other.fixed())
+          and is_fixed_cost(fixed_cost(report(path)), other.fixed()), f"{name}: the fixed cost by two lines over k",
+          f"{fixed_cost(text)}, not {rows.fixed()}; planted {other.fixed()}")
 
 
 def clocks_of(bundle):
@@ -504,6 +531,9 @@ def main():
         for path in newest:
             real = look_at(os.path.basename(path), path, bundle, [])
         check_clocks(board, newest[0], bundle)
+        if not has_several:
+            with tempfile.TemporaryDirectory() as work:
+                check_fixed(board, bundle, report(newest[0]), Rows(newest[0], bundle), work)
         check_schema("report", json.loads(report("--format", "json", newest[0])),
                      lambda document: document["sections"][0].pop("finding"))
         if bundle["environment"]["gpu"]["n_sm"] == 132 and not doctored_one and not has_several:
