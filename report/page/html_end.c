@@ -123,27 +123,81 @@ static const char *path_of(const struct bundle *bundle)
     return bundle->path ? bundle->path : "BUNDLE";
 }
 
-/* What measured it, and what prints it. */
-static void put_commands(FILE *out, const struct bundle *const bundles[], size_t n)
+/* The code that measured it. */
+static void put_measuring(FILE *out, const struct bundle *const bundles[], size_t n)
 {
     const char *before = "";
     char text[400];
 
+    fputs("<p class=\"how\">Measure again: the code that measured prints its own answers.</p>\n<pre>", out);
     for (size_t i = 0; i < n; i++) {
         const char *commit = document_get_text(json_object_get(bundles[i]->head, "suite"), "commit",
                                                "unknown");
         if (!strcmp(commit, before))
             continue;
-        snprintf(text, sizeof text, "git checkout %.40s && make run\n", commit);
+        snprintf(text, sizeof text, "git checkout %.40s && make run", commit);
+        fputs(*before ? "\n" : "", out);
         html_text(out, text);
-        fputs("\n", out);
         before = commit;
     }
-    html_text(out, "build/bin/gpufloor report --html=page.html");
+    fputs("</pre>\n", out);
+}
+
+/* "2026-11-28-0a6bb38, 2026-11-21-15d0c6a": of each bundle that programs come from the date and the commit,
+ * by which names of committed files begin. */
+static void list_sources(const struct bundle *bundle, char *text, size_t size)
+{
+    char name[24];
+
+    *text = '\0';
+    for (size_t i = 0; i < bundle->n_parts; i++) {
+        const struct part *part = &bundle->parts[i];
+        const size_t used = strlen(text);
+        if (!part->from || !part->commit)
+            continue;
+        snprintf(name, sizeof name, "%.10s-%.7s", part->from, part->commit);
+        if (!strstr(text, name) && used + strlen(name) + 2 < size)
+            snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
+    }
+}
+
+/* Of a folder, which of its files. */
+static void put_sources(FILE *out, const struct bundle *bundle)
+{
+    const char *path = path_of(bundle), *end = strrchr(path, '.');
+    char text[400];
+
+    list_sources(bundle, text, sizeof text);
+    if (!*text || (end && !strcmp(end, ".json")))
+        return;
+    fputs(" Of ", out);
+    html_text(out, path);
+    fputs(" it takes the bundles that begin with ", out);
+    html_text(out, text);
+    fputs(".", out);
+}
+
+/* What prints the page. No bundle is in the tree that measured it: it is committed later. */
+static void put_printing(FILE *out, const struct bundle *const bundles[], size_t n)
+{
+    char text[400];
+
+    fputs("<p class=\"how\">Print this page: the tree that measured does not hold the bundle, which is "
+          "committed later. The first line names the commits that do.",
+          out);
+    for (size_t i = 0; i < n; i++)
+        put_sources(out, bundles[i]);
+    fputs("</p>\n<pre>git log --oneline --", out);
     for (size_t i = 0; i < n; i++) {
         snprintf(text, sizeof text, " %.200s", path_of(bundles[i]));
         html_text(out, text);
     }
+    fputs("\nmake &amp;&amp; build/bin/gpufloor report --html=page.html", out);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(text, sizeof text, " %.200s", path_of(bundles[i]));
+        html_text(out, text);
+    }
+    fputs("</pre>\n", out);
 }
 
 /* Of several bundles each entry has a key of its own: gpufloor-a, gpufloor-b. */
@@ -173,12 +227,9 @@ void html_cite(FILE *out, const struct page *page, size_t number)
     for (size_t i = 1; i < n; i++)
         bundles[i] = page->boards->of[i].bundle;
     html_part(out, "cite", number, "Reproduce and cite");
-    fprintf(out,
-            "<p class=\"how\">The same tree measures again and prints these answers; the last line "
-            "prints this page from the bundle%s.</p>\n<pre>",
-            n > 1 ? "s" : "");
-    put_commands(out, bundles, n);
-    fputs("</pre>\n<p class=\"how\">Quote a number with its interval, its id, and the conditions "
+    put_measuring(out, bundles, n);
+    put_printing(out, bundles, n);
+    fputs("<p class=\"how\">Quote a number with its interval, its id, and the conditions "
           "above. A row marked \u2020 was measured on another card.</p>\n<pre>",
           out);
     for (size_t i = 0; i < n; i++) {

@@ -284,6 +284,17 @@ def cited(page):
     return [f"not cited: {each}" for each in wanted if each not in page]
 
 
+def unprintable(page):
+    """What \"print this page\" names, and the tree does not hold."""
+    text = re.sub(r"\s+", " ", page)
+    named = re.findall(r"Of (\S+) it takes the bundles that begin with ([^<.]*)\.", text)
+    commits = set(re.findall(r"git checkout ([0-9a-f]{40})", text))
+    missing = [f"{folder}/{name}" for folder, names in named for name in names.split(", ")
+               if not glob.glob(os.path.join(ROOT, folder, name + "-*.json"))]
+    apart = [commit for commit in commits if not any(commit[:7] in names for _, names in named)]
+    return missing + apart if named and commits and "git log --oneline -- " + named[0][0] in text else ["names no bundle"]
+
+
 # --- two boards --------------------------------------------------------------------------------------------
 
 def pair_of(folder, name, a, b):
@@ -454,6 +465,10 @@ def main():
         try_rules(page, values)
         check_none(cited(page), "it is cited as CITATION.cff says")
         seen("another title", cited(page.replace("gpufloor: a GPU", "gpufloor: the GPU")))
+        for name in ("h200", "h100-h200", "2x-h200"):
+            check_none(unprintable(read_text(ROOT, "docs", name + ".html")), f"docs/{name}.html: the tree holds what it is made of")
+        committed = read_text(ROOT, "docs", "h200.html")
+        seen("a bundle that no file is", unprintable(re.sub(r"(begin with \d{4}-\d\d-\d\d-)\w{7}", r"\g<1>0000000", committed)))
 
         pairs(folder, h100)
         page, values = page_of(folder, "other", other_board(h100))
