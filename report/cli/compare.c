@@ -13,7 +13,8 @@
  * 3 % if the committed sets are of one card.
  *
  * FASTER and SLOWER require every run of one side beyond every run of the other *and* centres
- * further apart than tau. SAME requires the 95 % interval of the ratio within tau, and the ratio
+ * further apart than tau. They are words for times, cycles and rates. Of all else, such as watts, shares
+ * and errors, the same is called BETTER and WORSE. SAME requires the 95 % interval of the ratio within tau, and the ratio
  * within 10 %. There are no p-values over a thousand cases: seven runs lie beyond seven others
  * by chance once in 1716 comparisons, and then the rule of tau still applies.
  *
@@ -22,7 +23,8 @@
  * and at least twice the distance between either side's own runs. docs/FINDINGS.md says what
  * that finds and misses.
  *
- * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. */
+ * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. Power,
+ * energy and the errors of results say nothing of speed: WORSE ones count only with --worse or --strict. */
 #include "report/cli/compare.h"
 
 #include <errno.h>
@@ -52,8 +54,8 @@ enum { ESTIMATE_MOST = 64, LISTED_MOST = 10, RUNS_LEAST = 2 };
 
 const char *verdict_name(enum verdict verdict)
 {
-    static const char *const names[N_VERDICTS] = {"SAME",   "FASTER", "SLOWER", "CHANGED",
-                                                  "UNSURE", "NEW",    "GONE",   "n/c"};
+    static const char *const names[N_VERDICTS] = {"SAME",    "FASTER", "SLOWER", "BETTER", "WORSE",
+                                                  "CHANGED", "UNSURE", "NEW",    "GONE",   "n/c"};
     return names[verdict];
 }
 
@@ -133,10 +135,21 @@ static bool is_beyond(const struct comparison *c)
            fabs(c->ratio - 1) > c->tau;
 }
 
+/* Is it a time, a number of cycles or a rate? */
+static bool is_speed(const char *unit)
+{
+    return !strcmp(unit, "ns") || !strcmp(unit, "cycles") || strstr(unit, "/cycle") ||
+           unit_is_rate(unit);
+}
+
 static void decide_direction(struct comparison *c, const char *note)
 {
-    decide(c, (c->ratio < 1) == (c->new_row->better == ROW_LOWER) ? VERDICT_FASTER : VERDICT_SLOWER,
-           note);
+    const bool is_better = (c->ratio < 1) == (c->new_row->better == ROW_LOWER);
+
+    if (is_speed(c->new_row->unit))
+        decide(c, is_better ? VERDICT_FASTER : VERDICT_SLOWER, note);
+    else
+        decide(c, is_better ? VERDICT_BETTER : VERDICT_WORSE, note);
 }
 
 /* Fewer than six runs on a side: no interval. */
@@ -241,11 +254,20 @@ struct comparison compare_rows(const struct row *old, const struct row *new,
 struct compared {
     struct comparison *c;
     size_t n, of[N_VERDICTS];
+    size_t n_aside; /* that are WORSE, and no matter for the exit status by default */
 };
+
+/* Power, energy, and how far a result is from the exact one. */
+static bool is_aside(const struct row *row)
+{
+    return !strcmp(row->unit, "watts") || !strcmp(row->unit, "joules") ||
+           !strcmp(row->unit, "ulps") || strstr(row->metric, "error");
+}
 
 static void add(struct compared *all, struct comparison c)
 {
     all->of[c.verdict]++;
+    all->n_aside += c.verdict == VERDICT_WORSE && is_aside(c.new_row);
     all->c[all->n++] = c;
 }
 
@@ -283,7 +305,7 @@ struct compare_options {
     const char *allowed[CONDITIONS_MAX];
     size_t n_allowed;
     double threshold;
-    bool only_changed, strict, explain;
+    bool only_changed, strict, worse, explain;
     char *paths[2];
 };
 
@@ -376,8 +398,9 @@ static void print_counts(FILE *out, const struct compared *all)
         enum verdict verdict;
         const char *words;
     } counts[] = {{VERDICT_FASTER, "faster"}, {VERDICT_SLOWER, "slower"}, {VERDICT_SAME, "same"},
-                  {VERDICT_UNSURE, "unsure"}, {VERDICT_CHANGED, "changed"}, {VERDICT_NEW, "new"},
-                  {VERDICT_GONE, "gone"}, {VERDICT_NC, "not comparable"}};
+                  {VERDICT_UNSURE, "unsure"}, {VERDICT_BETTER, "better"}, {VERDICT_WORSE, "worse"},
+                  {VERDICT_CHANGED, "changed"}, {VERDICT_NEW, "new"}, {VERDICT_GONE, "gone"},
+                  {VERDICT_NC, "not comparable"}};
 
     fprintf(out, "%zu metric%s:", all->n, all->n == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -481,6 +504,7 @@ static void print_all(FILE *out, const struct compared *all, const struct bundle
         print_explanations(out, all, o);
     print_counts(out, all);
     print_listed(out, all, VERDICT_SLOWER, o->format);
+    print_listed(out, all, VERDICT_WORSE, o->format);
 }
 
 void compare_normal(FILE *out, const struct bundle *committed, const struct bundle *measured,
@@ -507,6 +531,8 @@ void compare_normal(FILE *out, const struct bundle *committed, const struct bund
         print_counts(out, &all);
         print_listed(out, &all, VERDICT_SLOWER, TABLE_TEXT);
         print_listed(out, &all, VERDICT_FASTER, TABLE_TEXT);
+        print_listed(out, &all, VERDICT_WORSE, TABLE_TEXT);
+        print_listed(out, &all, VERDICT_BETTER, TABLE_TEXT);
         print_listed(out, &all, VERDICT_CHANGED, TABLE_TEXT);
         free(all.c);
     }
@@ -516,7 +542,7 @@ void compare_normal(FILE *out, const struct bundle *committed, const struct bund
 /* --- the command ------------------------------------------------------------------------------ */
 
 enum { KEY_FORMAT = 256, KEY_METRIC, KEY_THRESHOLD, KEY_ONLY_CHANGED, KEY_ALLOW, KEY_STRICT,
-       KEY_EXPLAIN, KEY_RESULTS };
+       KEY_WORSE, KEY_EXPLAIN, KEY_RESULTS };
 
 static const struct argp_option options_table[] = {
     {.name = "threshold", .key = KEY_THRESHOLD, .arg = "PERCENT",
@@ -526,7 +552,10 @@ static const struct argp_option options_table[] = {
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv|json", .doc = "Default: text"},
     {.name = "allow", .key = KEY_ALLOW, .arg = "KEY",
      .doc = "Compare although this condition differs: board, n_sm, ecc or mig"},
-    {.name = "strict", .key = KEY_STRICT, .doc = "Exit 1 for UNSURE, CHANGED and GONE, too"},
+    {.name = "worse", .key = KEY_WORSE,
+     .doc = "Exit 1 for power, energy and errors that are WORSE, too"},
+    {.name = "strict", .key = KEY_STRICT,
+     .doc = "Exit 1 for UNSURE, CHANGED and GONE, too, and for all that --worse names"},
     {.name = "explain", .key = KEY_EXPLAIN, .doc = "Show the runs behind each row"},
     {.name = "results", .key = KEY_RESULTS, .arg = "DIR",
      .doc = "Committed results, for the spread between bundles (default: " HOME_RESULTS_WORDS
@@ -572,6 +601,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_ONLY_CHANGED: o->only_changed = true; break;
     case KEY_ALLOW: allow(o, argument, state); break;
     case KEY_STRICT: o->strict = true; break;
+    case KEY_WORSE: o->worse = true; break;
     case KEY_EXPLAIN: o->explain = true; break;
     case KEY_RESULTS:
         if (access(argument, R_OK | X_OK) != 0) /* silently without history, verdicts would differ */
@@ -622,7 +652,9 @@ static int compare_bundles(const struct bundle *old, const struct bundle *new,
                 o->glob ? "--metric " : "", o->glob ? o->glob : o->paths[1],
                 suggest_text(meant, &near));
     } else {
-        size_t worse = all.of[VERDICT_SLOWER];
+        size_t worse = all.of[VERDICT_SLOWER] + all.of[VERDICT_WORSE];
+        if (!o->worse && !o->strict)
+            worse -= all.n_aside;
         if (o->strict)
             worse += all.of[VERDICT_UNSURE] + all.of[VERDICT_CHANGED] + all.of[VERDICT_GONE];
         print_all(stdout, &all, old, new, &history, o);
@@ -642,8 +674,10 @@ int compare_main(int argc, char **argv)
     const struct argp parser = {.options = options_table, .parser = take, .args_doc = "OLD NEW",
                                 .doc = "FASTER, SLOWER, SAME or UNSURE for each metric of two "
                                 "bundles (files or folders; one may be -, stdin), and every "
-                                "condition that differs.\vExit, like diff: 0 nothing is slower, 1 something is, 2 "
-                                "trouble."};
+                                "condition that differs. What is no time, no cycles and no rate is "
+                                "BETTER or WORSE.\vExit, like diff: 0 nothing is slower or worse, 1 something "
+                                "is, 2 trouble. Power, energy and errors that are WORSE count with "
+                                "--worse."};
     command_parse(&parser, excluded, argc, argv, &o);
     command_one_stdin("compare", (const char *const *)o.paths, 2);
     if (!catalogue_read(&old, o.paths[0], why)) {

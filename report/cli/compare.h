@@ -11,6 +11,8 @@ enum verdict {
     VERDICT_SAME,
     VERDICT_FASTER,
     VERDICT_SLOWER,
+    VERDICT_BETTER, /* of what is no time, no cycles and no rate */
+    VERDICT_WORSE,
     VERDICT_CHANGED, /* an exact metric, or one whose runs must agree, has another value */
     VERDICT_UNSURE,
     VERDICT_NEW,  /* only in the new bundle */

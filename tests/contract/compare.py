@@ -3,8 +3,9 @@
 
 A set is what one card gave at one commit, bundle after bundle: DATE-COMMIT-1.json, -2 and so on.
 
-Nothing changed: over all pairs within sets, at most 0.3 % of the rows are FASTER or SLOWER, with the
-board's history and without. Something changed: a bundle whose times are all 3 % worse, half of them, one
+Nothing changed: over all pairs within sets, at most 0.3 % of the rows are FASTER, SLOWER, BETTER or WORSE, with the
+board's history and without. What is no time, no cycles and no rate is never FASTER or SLOWER. What draws more power, or
+errs more, is WORSE, and exit 0 without --worse or --strict. Something changed: a bundle whose times are all 3 % worse, half of them, one
 of them; all twice as slow. The bundle lies in the folder of results, or elsewhere; there is a history, or
 none. All twice as slow, a row need not be found of which either bundle has one run only, or whose runs scatter by
 more than that. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and
@@ -63,7 +64,7 @@ def worse(bundle, names, factor):
 
 
 def moved(verdicts):
-    return {name for name, verdict in verdicts.items() if verdict in ("FASTER", "SLOWER")}
+    return {name for name, verdict in verdicts.items() if verdict in ("FASTER", "SLOWER", "BETTER", "WORSE")}
 
 
 def scattered(old, new, by):
@@ -148,6 +149,30 @@ def check_planted(board, old, new, rows_least=ROWS_LEAST, spared=()):
                   "\n".join(missed))
 
 
+def check_words(board, path):
+    """A bundle against itself, of which some metrics are 20 % worse: by what word, and with what exit status."""
+    bundle = read(path)
+    is_worse = lambda run, case, metric: metric.get("better") in ("lower", "higher")
+    is_error = lambda run, case, metric: is_worse(run, case, metric) and "error" in metric["name"]
+    is_drawn = lambda run, case, metric: metric["unit"] in ("watts", "joules")
+    is_share = lambda run, case, metric: metric["unit"] == "ratio" and metric["name"].startswith("share_of_") and \
+        program_of(run) == "norm"
+    is_time = lambda run, case, metric: (program_of(run), metric["name"]) == ("memory_latency", "load_time")
+    kinds = (("power", is_drawn, "WORSE", [0, 1, 1]), ("errors", is_error, "WORSE", [0, 1, 1]),
+             ("shares of a copy", is_share, "WORSE", [1, 1, 1]), ("times", is_time, "SLOWER", [1, 1, 1]))
+    for kind, of, word, statuses in kinds:
+        changed = scaled(bundle, lambda run, case, metric: 1 if not of(run, case, metric) else
+                         1.2 if metric["better"] == "lower" else 1 / 1.2)
+        names = {metric_id(run, case, metric) for run, case, metric in metrics_of(bundle) if of(run, case, metric)}
+        with tempfile.TemporaryDirectory() as folder:
+            other = write(os.path.join(folder, "other.json"), changed)
+            found = [compare(path, other, *options) for options in ((), ("--worse",), ("--strict",))]
+        verdicts = [found[0][0].get(name) for name in sorted(names)]
+        check(word in verdicts and not {"FASTER", "SLOWER", "BETTER", "WORSE"} & set(verdicts) - {word} and
+              [status for _, status in found] == statuses, f"{board}: worse {kind} are {word}, exit {statuses}",
+              f"{collections.Counter(verdicts)}, exit {[status for _, status in found]}")
+
+
 def check_several(board, old, new):
     """Bundles of several GPUs: what is found in them, and what they are said to differ in."""
     first, second = read(old), read(new)
@@ -209,6 +234,8 @@ def main():
             same_is_same(board, sets, limit, "--results", nothing)
         largest = max(sets.values(), key=lambda one: (len(one) > 1, os.path.getsize(one[0])))
         (check_several if has_several else check_planted)(board, largest[0], largest[-1])
+        if not has_several:
+            check_words(board, largest[-1])
     check(n_judged > 0, f"boards with two bundles of one card and commit: {n_judged}")
     check(n_several > 0, f"boards of several GPUs with two bundles of one commit: {n_several}")
     return finish()

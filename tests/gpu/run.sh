@@ -85,7 +85,7 @@ done
 timeout 20 "$bin/gpufloor" compare --format tsv "$work/a.json" "$work/b.json" >"$work/out" 2>&1
 [ $? -le 1 ] # 2 is trouble; what came out slower is named below
 result $? "gpufloor compare" "$work/out"
-grep -Ew 'FASTER|SLOWER' "$work/out" >"$work/differ"
+grep -Ew 'FASTER|SLOWER|BETTER|WORSE' "$work/out" >"$work/differ"
 result $(($? == 0)) "A against A: nothing faster, nothing slower" "$work/differ"
 grep -w SAME "$work/out" >"$work/same"
 result $? "A against A: something is the same" "$work/out"

@@ -10,15 +10,41 @@ static struct comparison compared(struct row *old, struct row *new, double withi
 }
 
 /* Two rows of n runs, 0.1 % around their centres. */
-static struct comparison of(double old_centre, double new_centre, enum row_better better, size_t n)
+static struct comparison of_unit(const char *unit, double old_centre, double new_centre,
+                                 enum row_better better, size_t n)
 {
     struct rows old = {0}, new = {0};
-    struct row *a = put_spread(&old, "a.b", "ns", better, old_centre, old_centre / 1000, n);
-    struct row *b = put_spread(&new, "a.b", "ns", better, new_centre, new_centre / 1000, n);
+    struct row *a = put_spread(&old, "a.b", unit, better, old_centre, old_centre / 1000, n);
+    struct row *b = put_spread(&new, "a.b", unit, better, new_centre, new_centre / 1000, n);
     struct comparison c = compared(a, b, NAN);
     rows_free(&old);
     rows_free(&new);
     return c;
+}
+
+static struct comparison of(double old_centre, double new_centre, enum row_better better, size_t n)
+{
+    return of_unit("ns", old_centre, new_centre, better, n);
+}
+
+/* Watts are not slower. */
+static void words(void **unused)
+{
+    static const char *const speeds[] = {"ns", "cycles", "bytes/s", "flop/s", "ops/cycle"};
+    static const char *const others[] = {"watts", "joules", "ratio", "ulps", "bytes", "hertz"};
+    (void)unused;
+    for (size_t i = 0; i < sizeof speeds / sizeof speeds[0]; i++) {
+        assert_int_equal(of_unit(speeds[i], 100, 97, ROW_LOWER, 7).verdict, VERDICT_FASTER);
+        assert_int_equal(of_unit(speeds[i], 100, 97, ROW_HIGHER, 7).verdict, VERDICT_SLOWER);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_int_equal(of_unit(others[i], 100, 97, ROW_LOWER, 7).verdict, VERDICT_BETTER);
+        assert_int_equal(of_unit(others[i], 100, 97, ROW_HIGHER, 7).verdict, VERDICT_WORSE);
+        assert_int_equal(of_unit(others[i], 100, 100.3, ROW_LOWER, 7).verdict, VERDICT_SAME);
+    }
+    for (int i = 0; i < N_VERDICTS; i++)
+        assert_non_null(verdict_name((enum verdict)i));
+    assert_string_equal(verdict_name(VERDICT_WORSE), "WORSE");
 }
 
 static void directions(void **unused)
@@ -225,6 +251,7 @@ static void no_ratio_of_zero(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words),
         cmocka_unit_test(directions),
         cmocka_unit_test(a_small_difference_is_the_same),
         cmocka_unit_test(few_runs_decide_nothing),
