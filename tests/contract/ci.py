@@ -4,6 +4,8 @@
 a bundle with a planted slowdown fails by that number, until it is accepted; one whose second run is well
 passes; what cannot be read fails. A bundle of one round passes however slow it is, as the page says. And
 `gpufloor report --history` on bundles that are doctored: methods are never compared, changes are named.
+What the page says of the two newest bundles is so: how many numbers they have (within 5 %), how many of them
+moved (within a factor of 2), what share is UNSURE at 1 and at 3 % (within 2 points).
 TAP on stdout."""
 import glob
 import os
@@ -13,7 +15,7 @@ import sys
 import tempfile
 import textwrap
 
-from common import (Checkout, Ended, GOLDEN, H200, ROOT, check, finish, newest_set, of_programs, program_of, read, read_text,
+from common import (Checkout, Ended, GOLDEN, H200, ROOT, check, finish, newest_set, of_programs, program_of, read, read_text, rows_of,
                     scaled, script, table, write, write_text)
 
 PAGE = os.path.join(ROOT, "docs", "CI.md")
@@ -114,6 +116,39 @@ def check_quick(one, work):
     check(status == 0 and " 0 slower" in text and "UNSURE" in text, "--quick: twice as slow, and exit 0", text[-400:])
 
 
+def said_of_the_two(page):
+    """Of two like bundles, as the page says: [moved, numbers, per cent UNSURE at 1 %, at 3 %]."""
+    page = re.sub(r"\s+", " ", page)
+    return [float(word) for pattern in (r"(\d+) of (\d+) numbers moved", r"At 1 %, ([\d.]+) % of .*?; at 3 %, ([\d.]+) %")
+            for word in re.search(pattern, page).groups()]
+
+
+def found_of_the_two(old, new):
+    """The same, as `compare` has it."""
+    verdicts, at_three = ([row["verdict"] for row in rows_of(Ended("compare", "--format", "tsv", *words, old, new).out)]
+                          for words in ((), ("--threshold", "3")))
+    n_moved = sum(verdict in ("FASTER", "SLOWER", "BETTER", "WORSE") for verdict in verdicts)
+    return [n_moved, len(verdicts), *(100 * of.count("UNSURE") / len(of) for of in (verdicts, at_three))]
+
+
+def untrue(said, found):
+    """What the page says, and is not so."""
+    is_so = (max(said[0], found[0]) <= 2 * min(said[0], found[0]), abs(said[1] / found[1] - 1) <= 0.05,
+             abs(said[2] - found[2]) <= 2, abs(said[3] - found[3]) <= 2)
+    names = ("numbers that moved", "numbers", "% UNSURE at 1 %", "% UNSURE at 3 %")
+    return [f"{name}: {a}, not {b:.4g}" for name, a, b, so in zip(names, said, found, is_so) if not so]
+
+
+def check_page(one):
+    """The page on two like bundles. It once had 5 in 10000, 14 % and 7 %, and the bundles twice that, 17.5 % and 9.5 %."""
+    found = found_of_the_two(*one[:2])
+    bad = untrue(said_of_the_two(read_text(PAGE)), found)
+    check(not bad, "what the page says of two like bundles is so", "\n".join(bad))
+    far = (3 * found[0] + 1, 1.1 * found[1], found[2] - 3.5, found[3] - 2.5)
+    planted = [untrue(found[:i] + [far[i]] + found[i + 1:], found) for i in range(4)]
+    check([len(bad) for bad in planted] == [1, 1, 1, 1], "planted: each number that is not so is seen", planted)
+
+
 def history(folder, *words):
     return Ended("report", "--history", folder, *words)
 
@@ -171,6 +206,7 @@ def main():
         place = Place(os.path.join(work, "checkout"))
         check_gate(place, one, work)
         check_quick(one, work)
+        check_page(one)
         check_history(one, work)
     return finish()
 
