@@ -15,6 +15,7 @@ const char *const flight_needs[] = {[READS] = "occupancy.read_rate{level=hbm,*}"
 
 enum { WAYS_MOST = 128, LINES_MOST = 15, BYTES_OF_A_LOAD = 32 * 16 };
 static const double ENOUGH = 0.95; /* of the best rate */
+static const double MOST = 0.90;   /* of it, which tells how much in flight it takes */
 
 /* One way to read: so many warps on each SM, with so much in flight. */
 struct way {
@@ -124,7 +125,16 @@ static const struct way *fewest_warps(const struct way *ways, size_t n, double b
     return fewest;
 }
 
-/* "one warp will do, by 128 KiB of copies" */
+/* The way with least in flight that reaches most of the best rate. */
+static const struct way *least_bytes(const struct way *ways, size_t n, double best)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ways[i].row->centre >= MOST * best)
+            return &ways[i];
+    return NULL;
+}
+
+/* "One warp will do, by 64 KiB of copies" */
 static const char *say_fewest(struct section *section, const struct way *fewest)
 {
     const struct number rate = number_of(fewest->row);
@@ -132,7 +142,7 @@ static const char *say_fewest(struct section *section, const struct way *fewest)
 
     return section_text(section, fewest->warps == 1 ? "%s warp will do, by %s of %s"
                                                     : "%s warps are needed, by %s of %s",
-                        fewest->warps == 1 ? "one" : section_text(section, "%d", fewest->warps),
+                        fewest->warps == 1 ? "One" : section_text(section, "%d", fewest->warps),
                         section_say(section, &bytes, NULL), fewest->loads ? "loads" : "copies");
 }
 
@@ -146,27 +156,37 @@ static void rest_on_way(struct section *section, const struct way *way)
     section_rests(section, &bytes);
 }
 
-static void find(struct section *section, const struct summary *summary, const struct way *fewest)
+static void find(struct section *section, const struct summary *summary, const struct way *fewest,
+                 const struct way *least)
 {
     const struct number rate = summary_number(summary, "hbm-read");
     const struct number load = summary_number(summary, "hbm-load");
     const struct number bytes =
         number_formed(derive_in_flight(rate.value, load.value, summary_sms(summary)), "bytes", &rate);
-    char a[48], b[48], c[48];
+    char a[48], b[48], c[48], d[48];
 
-    if (!number_there(&bytes) || !fewest)
+    if (!number_there(&bytes) || !fewest || !least)
         return;
+    const struct number most = number_of(least->row);
+    const struct number needed = number_formed(least->bytes, "bytes", &most);
     series_put(section_series(section, "the memory is full", "bytes on each SM"), bytes.value,
                &rate, NULL);
-    section->finding = section_text(section, "At least %s in flight on each SM; %s.",
-                                    number_say(c, sizeof c, &bytes, NULL),
-                                    say_fewest(section, fewest));
+    series_put(section_series(section, "most of the rate", "bytes on each SM"), needed.value, &most,
+               NULL);
+    section->finding =
+        section_text(section, "By the law %s in flight on each SM; measured, %.0f %% takes %s.",
+                     number_say(c, sizeof c, &bytes, NULL), 100 * MOST,
+                     number_say(d, sizeof d, &needed, NULL));
     section_rests(section, &rate);
     section_rests(section, &load);
     section_rests(section, &bytes);
+    rest_on_way(section, least);
     rest_on_way(section, fewest);
-    section_note(section, "At least: %s x %s / %.0f SMs.", number_say(a, sizeof a, &rate, NULL),
-                 number_say(b, sizeof b, &load, NULL), summary_sms(summary));
+    section_note(section,
+                 "in flight: asked for, not yet there. * Little's law: that x %.0f SMs / %s, at most "
+                 "%s. %s. Latency: from the rate.",
+                 summary_sms(summary), number_say(b, sizeof b, &load, NULL),
+                 number_say(a, sizeof a, &rate, NULL), say_fewest(section, fewest));
 }
 
 void section_flight(const struct summary *summary, struct section *section)
@@ -209,12 +229,13 @@ void section_flight(const struct summary *summary, struct section *section)
             shown++;
         }
     }
-    find(section, summary, fewest);
+    find(section, summary, fewest, least_bytes(ways, n, best));
     for (size_t i = 0; section->finding && i < n; i++)
         if (ways[i].row->centre == best)
             rest_on_way(section, &ways[i]);
-    section_go_on(section, "in flight: asked for by each SM, not yet there. * Little's law: that x SMs / "
-                          "latency of one load, at most what is read. Latency: from the rate.");
+    if (!section->finding)
+        section_note(section, "in flight: asked for, not yet there. * Little's law: that x SMs / latency "
+                              "of one load, at most what is read. Latency: from the rate.");
     section_doubts(section);
     section->claims = "C13";
 }

@@ -382,6 +382,18 @@ def check_fixed(name, bundle, text, rows, folder):
           f"{fixed_cost(text)}, not {rows.fixed()}; planted {other.fixed()}")
 
 
+def check_need(name, text, rows):
+    """The least in flight by which nine tenths of the best rate are measured."""
+    rates = {k: v for k, v in rows.centre.items() if math.isfinite(v)
+             and k.startswith(("occupancy.read_rate{level=hbm", "occupancy.path_rate{level=hbm"))}
+    flying = lambda k: int(m.group(1)) if (m := re.search(r"in_flight=(\d+)", k)) else math.prod(
+        int(re.search(rf"[{{,]{key}=(\d+)", k).group(1)) for key in ("warps", "loads")) * 512
+    least = lambda share: min(flying(k) for k, v in rates.items() if v >= share * max(rates.values())) / 1024
+    told = re.search(r"measured, 90 % takes (\S+) KiB", re.sub(r"\s+", " ", text))
+    check(told and float(told[1]) == least(0.9) != least(0.8), f"{name}: how much in flight 90 % of the rate takes",
+          f"{told and told[0]}, not {least(0.9)}; 80 %: {least(0.8)}")
+
+
 def clocks_of(bundle):
     """{id of a metric: the SM clocks of its runs}, of cases of which none was discarded."""
     clocks, discarded = {}, set()
@@ -534,6 +546,7 @@ def main():
         if not has_several:
             with tempfile.TemporaryDirectory() as work:
                 check_fixed(board, bundle, report(newest[0]), Rows(newest[0], bundle), work)
+                check_need(board, report(newest[0]), Rows(newest[0], bundle))
         check_schema("report", json.loads(report("--format", "json", newest[0])),
                      lambda document: document["sections"][0].pop("finding"))
         if bundle["environment"]["gpu"]["n_sm"] == 132 and not doctored_one and not has_several:
