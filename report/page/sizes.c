@@ -25,7 +25,7 @@ const char *const sizes_needs[] = {
 };
 static const char *const impls[] = {[CUBLAS] = "cublas", [CUBLASLT] = "cublaslt", [OURS] = "own"};
 
-/* Fixed cost decides while it is more than this share of the time. The clock has fallen where it is
+/* Fixed cost, the time at N = 0, decides while it is more than this share of the time. The clock has fallen where it is
  * below this share of what the chip runs without load. */
 static const double DECIDES = 1.0 / 3, FALLEN = 0.85;
 
@@ -140,10 +140,7 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
 {
     const struct size *fixed = last_fixed(summary, all), *fallen = first_fallen(summary, all);
     const struct size *largest = &all->size[all->n - 1];
-    double least = INFINITY;
 
-    for (const struct size *size = fallen; size && size <= largest; size++)
-        least = fmin(least, size->best->clock_mhz);
     for (const struct size *size = all->size; fixed && size <= fixed; size++) {
         const struct number its = fitted(summary, FIXED, size->fastest);
         section_rests(s, &its);
@@ -158,15 +155,15 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
         section_rests(s, &largest->rate);
     if (fixed && fallen)
         s->finding = section_text(s,
-                                  "Up to N = %.0f over a third is fixed cost; from %.0f the clock "
-                                  "falls, to %.0f MHz.",
-                                  fixed->n, fallen->n, least);
+                                  "To N = %.0f over a third is the time at N = 0; from %.0f the clock "
+                                  "is under %.0f %%.",
+                                  fixed->n, fallen->n, 100 * FALLEN);
     else if (fixed)
         s->finding =
-            section_text(s, "Up to N = %.0f over a third of the time is fixed cost.", fixed->n);
+            section_text(s, "To N = %.0f over a third is the time at N = 0.", fixed->n);
     else if (fallen)
-        s->finding =
-            section_text(s, "From N = %.0f the clock falls, to %.0f MHz.", fallen->n, least);
+        s->finding = section_text(s, "From N = %.0f the clock is under %.0f %%.", fallen->n,
+                                  100 * FALLEN);
     else if (number_there(&largest->rate))
         s->finding = section_text(s, "N = %.0f runs at %s.", largest->n,
                                   section_say(s, &largest->rate, "TFLOP/s"));
@@ -279,9 +276,22 @@ static void compare(const struct summary *summary, const struct sizes *all, stru
     const char *faster = say_where(summary, all, is_faster, "faster", s);
     const char *slower = say_where(summary, all, is_slower, "slower", s);
 
+    section_note(s, "Ours over library: timed in turn, so that both have one clock; the times are of "
+                    "separate loops.");
     if (*faster || *slower)
-        section_note(s, "Ours against the better library of the same run:%s%s%s.", faster,
-                     *faster && *slower ? ";" : "", slower);
+        section_go_on(s, "Ours is%s%s%s.", faster, *faster && *slower ? ";" : "", slower);
+}
+
+/* From where on the clock has fallen, and to what. */
+static void note_clock(const struct summary *summary, const struct sizes *all, struct section *s)
+{
+    double least = INFINITY;
+
+    for (const struct size *size = first_fallen(summary, all); size && size < all->size + all->n; size++)
+        least = fmin(least, size->best->clock_mhz);
+    if (isfinite(least))
+        section_go_on(s, "The clock: %.0f %% of %.0f MHz; %.0f at worst.", 100 * FALLEN,
+                      summary_clock_mhz(summary), least);
 }
 
 /* "Our times follow 1.82 us + 2 N^3 / 711 TFLOP/s; 9 % off, by root mean square. wgmma alone keeps up 883 TFLOP/s." */
@@ -320,6 +330,7 @@ void section_sizes(const struct summary *summary, struct section *s)
     tabulate(summary, &all, s);
     draw(summary, &all, s);
     compare(summary, &all, s);
+    note_clock(summary, &all, s);
     note(summary, s);
     section_doubts(s);
     s->claims = "C26";

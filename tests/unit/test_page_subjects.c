@@ -120,11 +120,12 @@ static void sizes(void **unused)
     put_throughput(&bundle, "wgmma", "m64n256k16", 1000);
     build(section_sizes, &bundle, &s);
     assert_string_equal(s.finding,
-                        "Up to N = 512 over a third is fixed cost; from 2048 the clock falls, "
-                        "to 1500 MHz.");
+                        "To N = 512 over a third is the time at N = 0; from 2048 the clock is under "
+                        "85 %.");
     assert_int_equal(s.grid[0].n_rows, 5);
     assert_string_equal(s.grid[0].cell[0].text, "256");
-    assert_true(says(&s, "run: faster at 256 to 512; slower at 1024."));
+    assert_true(says(&s, "Ours is faster at 256 to 512; slower at 1024."));
+    assert_true(says(&s, "MHz; 1500 at worst."));
     assert_true(says(&s, "alone") == false); /* tensor_peak is not there */
     /* 2 x 256^3 in 2 us, of 100 SMs x 1000 x 2 at 2 GHz */
     assert_close(number_at(&s.grid[0], 0, 6)->value, 2.0 * 256 * 256 * 256 / 2e-6 / 400e12, 1e-9);
@@ -162,7 +163,7 @@ static void cublas_wins(void **unused)
     put_fixed(&bundle, "cublas,tile=auto", 100);
     put_fixed(&bundle, "own,tile=best", 2400);
     build(section_sizes, &bundle, &s);
-    assert_true(says(&s, "run: slower at 256 to 512."));
+    assert_true(says(&s, "Ours is slower at 256 to 512."));
     assert_string_equal(s.finding, "N = 512 runs at 112 TFLOP/s."); /* cuBLAS has no fixed cost */
     assert_false(number_there(number_at(&s.grid[0], 0, 6)));
     assert_false(number_there(number_at(&s.grid[0], 0, 8)));
