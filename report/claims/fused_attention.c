@@ -251,7 +251,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain =
          {.yes =
-              "Fused attention has {causal} times the throughput at 4096 tokens, {none} unmasked.",
+              "In the median round fused attention has {causal} times the throughput at 4096 tokens, "
+              "{none} unmasked.",
           .no = "Fused attention has only {causal} times the throughput at 4096 tokens, {none} "
                 "unmasked.",
           .partly = "Fused attention has {C55_RATIO} times the throughput: {parts}."},
