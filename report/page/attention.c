@@ -241,9 +241,23 @@ static void note(const struct row *const *time, size_t n, struct section *s)
         row_key(time[0], "d", depth, sizeof depth))
         section_note(
             s,
-            "Decode: %s heads over %s, %s wide, cold. Of a read: of its cache. Of a token: of a "
-            "step of 8B that reads all else at full rate. flash, cuDNN: in PyTorch.",
+            "Decode: %s heads over %s, %s wide, cold. Of a read: of its cache. Of a token: share of an "
+            "8B step that attention takes, if all else ran at the full memory rate. flash, cuDNN: in "
+            "PyTorch.",
             heads, kv_heads, depth);
+}
+
+/* Of prompts in bf16, which one is not. */
+static void note_types(const struct row *const *fused, size_t n, struct section *s)
+{
+    size_t n_bf16 = 0;
+    char type[16];
+
+    for (size_t i = 0; i < n; i++)
+        n_bf16 += take_has(fused[i], "type", "bf16");
+    for (size_t i = 0; i < n && n_bf16 > 1; i++)
+        if (row_key(fused[i], "type", type, sizeof type) && strcmp(type, "bf16") != 0)
+            section_go_on(s, "%.0f tokens: %s.", take_key(fused[i], "context"), type);
 }
 
 void section_attention(const struct summary *summary, struct section *s)
@@ -264,6 +278,7 @@ void section_attention(const struct summary *summary, struct section *s)
     if (n_time > 0)
         tabulate_decode(summary, time, n_time, s);
     note(time, n_time, s);
+    note_types(fused, n_fused, s);
     section_doubts(s);
     s->claims = "C43 C44 C55 C67";
 }

@@ -513,6 +513,7 @@ void section_layer(const struct summary *summary, struct section *s)
     s->name = "layer";
     s->title = "DECODER LAYER";
     s->is_silent = true;
+    s->names_columns = true;
     if (!take_next(summary, layer_needs[LAYER], &next) || !frozen) {
         section_missing(s, summary, layer_needs[LAYER]);
         free(frozen);

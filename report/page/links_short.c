@@ -20,7 +20,7 @@ static const char *say(struct section *s, const char *before, const struct numbe
     if (!number_there(number))
         return "";
     return section_text(s, "%s %s%s", before, section_say(s, number, NULL),
-                        number->status == ROW_THRICE ? " (three rounds)" : "");
+                        number->status == ROW_THRICE ? " (median of three rounds)" : "");
 }
 
 static const char *join(struct section *s, const char *a, const char *b)
@@ -32,10 +32,12 @@ static void put_steps(const struct summary *summary, struct section *s)
 {
     const struct number load = take_number(summary, links_needs[LINKS_LOAD], "hbm");
     const struct number flag = take_number(summary, links_needs[LINKS_ONE_WAY], "relaxed", "peer");
+    const struct number acquire = take_number(summary, links_needs[LINKS_ONE_WAY], "acquire", "peer");
     const struct number barrier = take_number(summary, links_needs[LINKS_ORDERED], "sm");
 
     put(s, "a load from another GPU's memory", &load,
-        join(s, say(s, "a flag to it", &flag), say(s, "a barrier of all SMs of all GPUs, with order", &barrier)));
+        join(s, join(s, say(s, "a flag to it", &flag), say(s, "one behind which stored data are visible", &acquire)),
+             say(s, "a barrier of all SMs of all GPUs, with order", &barrier)));
 }
 
 static void put_copy(const struct summary *summary, struct section *s)

@@ -210,12 +210,13 @@ static const char *seldom_column(const struct grid *grid)
     return others && column < grid->n_columns ? grid->column[column].head : NULL;
 }
 
-/* The largest spread of a row's numbers; `once`: is one of them measured in two rounds only? */
-static double row_doubts(const struct grid *grid, size_t row, bool *once)
+/* The largest spread of a row's numbers, and its column; `once`: is one of them measured in two rounds only? */
+static double row_doubts(const struct grid *grid, size_t row, bool *once, size_t *column)
 {
     double most = 0;
 
     *once = false;
+    *column = 0;
     for (size_t i = 0; i < grid->n_columns; i++) {
         const size_t at = row * grid->n_columns + i;
         if (at < grid->n_cells && grid->cell[at].kind == CELL_LADDER &&
@@ -225,14 +226,29 @@ static double row_doubts(const struct grid *grid, size_t row, bool *once)
             !number_there(&grid->cell[at].number))
             continue;
         *once = *once || grid->cell[at].number.once;
-        most = fmax(most, number_spread(&grid->cell[at].number)); /* NaN: no interval */
+        const double spread = number_spread(&grid->cell[at].number); /* NaN: no interval */
+        if (spread > most) {
+            most = spread;
+            *column = i;
+        }
     }
     return most;
+}
+
+/* " (1B, near: wait)": the heading of a column, and what stands above it and its neighbours. */
+static const char *say_column(struct section *s, const struct grid *grid, size_t column)
+{
+    const char *over = NULL, *head = grid->column[column].head;
+
+    for (size_t i = column + 1; !over && i-- > 0;)
+        over = grid->column[i].over;
+    return section_text(s, " (%s%s%s)", over ? over : "", over && head ? ": " : "", head ? head : "");
 }
 
 void section_doubts(struct section *s)
 {
     char seldom[400] = "", wide[400] = "";
+    size_t worst;
     bool once;
 
     for (size_t g = 0; g < s->n_grids; g++) {
@@ -241,12 +257,13 @@ void section_doubts(struct section *s)
             text_append(seldom, sizeof seldom, "%s%s", *seldom ? ", " : "", column);
         for (size_t row = 0; row * s->grid[g].n_columns < s->grid[g].n_cells; row++) {
             const struct cell *first = &s->grid[g].cell[row * s->grid[g].n_columns];
-            const double spread = row_doubts(&s->grid[g], row, &once);
+            const double spread = row_doubts(&s->grid[g], row, &once, &worst);
             const char *name = first->kind == CELL_TEXT && first->text ? first->text : "a row";
             if (once && !column)
                 text_append(seldom, sizeof seldom, "%s%s", *seldom ? ", " : "", name);
             if (spread > SPREAD_SAID)
-                text_append(wide, sizeof wide, "%s%s +-%.0f %%", *wide ? ", " : "", name, 100 * spread);
+                text_append(wide, sizeof wide, "%s%s%s +-%.0f %%", *wide ? ", " : "", name,
+                            s->names_columns ? say_column(s, &s->grid[g], worst) : "", 100 * spread);
         }
     }
     if (*wide)

@@ -68,6 +68,7 @@ struct section {
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
     bool is_silent;      /* where it is missing, the whole report says nothing of it */
+    bool names_columns;  /* its doubts name the column of a row, too: columns are of several things */
     size_t n_brief;      /* in the whole report as text: so many rows of the first table, and the
                           * first note; 0: all */
     bool has_no_number;  /* its title stands alone: of a report that is no list of answers */
