@@ -25,6 +25,7 @@
 #include "report/cli/suggest.h"
 #include "report/cli/trend.h"
 #include "report/page/out.h"
+#include "report/page/summary.h"
 
 enum { BUNDLES_MAX = 12, DIGITS = 4 };
 
@@ -126,12 +127,23 @@ static void print_machines(FILE *out, const struct bundle *const bundles[], size
 
 /* --- headline --------------------------------------------------------------------------------- */
 
-static void headline_cells(struct table *table, const struct headline *headline,
-                           const struct row rows[], const bool found[], size_t n)
+/* The label, with the name of the board's memory in it. */
+static void label_cell(struct table *table, const char *label, const struct bundle *bundle)
+{
+    const struct summary summary = {.bundle = bundle};
+    const char *at = strstr(label, "HBM");
+
+    if (at)
+        table_cell(table, "%.*s%s%s", (int)(at - label), label, summary_memory_name(&summary),
+                   at + strlen("HBM"));
+    else
+        table_cell(table, "%s", label);
+}
+
+static void headline_cells(struct table *table, const struct row rows[], const bool found[], size_t n)
 {
     char text[96];
 
-    table_cell(table, "%s", headline->label);
     if (n == 1) {
         figure_cells(table, &rows[0]);
         return;
@@ -144,7 +156,7 @@ static void headline_cells(struct table *table, const struct headline *headline,
 static void headline_part(FILE *out, const struct bundle *const bundles[], size_t n,
                           enum table_format format, bool host)
 {
-    struct table table = value_table("figure", bundles, n);
+    struct table table = value_table("number", bundles, n);
     struct row rows[BUNDLES_MAX];
     bool found[BUNDLES_MAX], some = false;
 
@@ -155,7 +167,8 @@ static void headline_part(FILE *out, const struct bundle *const bundles[], size_
             any = any || found[i];
         }
         if (any && (headline_at(k)->kind == HEADLINE_HOST) == host) {
-            headline_cells(&table, headline_at(k), rows, found, n);
+            label_cell(&table, headline_at(k)->label, bundles[0]);
+            headline_cells(&table, rows, found, n);
             some = true;
         }
     }
