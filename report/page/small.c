@@ -306,11 +306,11 @@ static void say_idle(struct section *section, const struct cube_cost *cost, cons
         return;
     if (gap > 0)
         section_go_on(section,
-                     "The %.0f idle SMs cost their share of the %.2f us at most: %.2f us.",
-                     cost->idle_sms, cost->whole.centre / 1e3, cost->idle_ns / 1e3);
+                     "The %.0f idle SMs cost %.2f us at most, their share.", cost->idle_sms,
+                     cost->idle_ns / 1e3);
     else
         section_go_on(section,
-                     "The %.0f idle SMs cost their share at most: %.2f us, %s of the difference of "
+                     "The %.0f idle SMs cost %.2f us at most, their share: %s of the difference of "
                      "%.2f us.",
                      cost->idle_sms, cost->idle_ns / 1e3,
                      cost->idle_ns >= -gap / 2 ? "half or more" : "less than half", -gap / 1e3);
@@ -335,11 +335,11 @@ static void say_why(struct section *section, const struct bundle *bundle, const 
 
     if (tiles[0] * area(a->tile[0]) == tiles[1] * area(a->tile[1]))
         section_go_on(section,
-                     "The busiest SM computes the same either way: %.0f tile%s of %s or %.0f of %s.",
+                     "The busiest SM computes the same: %.0f tile%s of %s or %.0f of %s.",
                      tiles[0], tiles[0] == 1 ? "" : "s", a->tile[0], tiles[1], a->tile[1]);
     if (bytes > 1.01 && waits[1] > waits[0])
         section_go_on(section,
-                     "The smaller tiles fetch %.0f %% more operands; waiting for operands takes "
+                     "The smaller tiles fetch %.0f %% more operands; waiting for them takes "
                      "%.0f %% of their time, not %.0f %%.",
                      100 * (bytes - 1), 100 * waits[1], 100 * waits[0]);
     if (warps[0] > 0 && warps[1] > 0)
@@ -367,9 +367,8 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
 
     if (is_positive)
         section_go_on(section,
-                     "Lines over k, from 512 to 1024 and on to 2048, leave %.2f to %.2f of the %.2f us "
-                     "of 128x64 at k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer "
-                     "than as many.",
+                     "Lines over k (512, 1024, 2048) leave %.2f to %.2f of the %.2f us of 128x64 at "
+                     "k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer.",
                      cost->fixed[0].centre / 1e3, cost->fixed[1].centre / 1e3,
                      cost->whole.centre / 1e3, 100 * wave);
 }
@@ -384,7 +383,7 @@ static void say_block(struct section *section, const struct bundle *bundle, cons
         us[i] = at(bundle, time, metrics[i]) / time->clock_mhz;
     if (isfinite(us[0] + us[1] + us[2] + us[3]))
         section_note(section,
-                     "One block of it: first operands after %.2f us, last copy %.2f, last product "
+                     "One block of it: first operands at %.2f us, last copy %.2f, last product "
                      "%.2f, C stored %.2f.",
                      us[0], us[1], us[2], us[3]);
 }
@@ -564,7 +563,7 @@ void section_small(const struct summary *summary, struct section *section)
     if (is_ours || is_quoted)
         section_note(section, "%s%s%s", is_ours ? "ours: gpufloor's kernels." : "",
                  is_ours && is_quoted ? " " : "",
-                 is_quoted ? "\u2020 another card of this board: shown, not ranked." : "");
+                 is_quoted ? "\u2020 another card: shown, not ranked." : "");
     if (is_counted)
         section_go_on(section, "Idle SMs of a library: by counters.");
     draw_blocks(section, summary, WGMMA, "ours, wgmma");

@@ -362,7 +362,7 @@ def unfounded_words(text, told, rows):
 
 def fixed_cost(text):
     """The least and the most of a product that does not grow with k, as the text says it; none where it says nothing."""
-    found = re.search(r"Lines over k, from 512 to 1024 and on to 2048, leave (\S+) to (\S+) of the", re.sub(r"\s+", " ", text))
+    found = re.search(r"Lines over k \(512, 1024, 2048\) leave (\S+) to (\S+) of the", re.sub(r"\s+", " ", text))
     return [float(word) for word in found.groups()] if found else []
 
 
@@ -372,8 +372,8 @@ def is_fixed_cost(said, formed):
 
 
 def check_fixed(name, bundle, text, rows, folder):
-    """Of three times over k two lines are told; where the deepest product takes 10 % longer, the least is another."""
-    slower = doctored(bundle, figure=lambda probe, case, metric, value: 1.1 * value if (probe, metric["name"]) == (
+    """Of three times over k two lines are told; where the deepest product takes 2 % longer, the least is another."""
+    slower = doctored(bundle, figure=lambda probe, case, metric, value: 1.02 * value if (probe, metric["name"]) == (
         "block_count", "time") and "k=2048," in case else value)
     path = write(os.path.join(folder, "slower.json"), slower)
     other = Rows(path, slower)
@@ -390,8 +390,8 @@ def check_need(name, text, rows):
         int(re.search(rf"[{{,]{key}=(\d+)", k).group(1)) for key in ("warps", "loads")) * 512
     least = lambda share: min(flying(k) for k, v in rates.items() if v >= share * max(rates.values())) / 1024
     told = re.search(r"measured, 90 % takes (\S+) KiB", re.sub(r"\s+", " ", text))
-    check(told and float(told[1]) == least(0.9) != least(0.8), f"{name}: how much in flight 90 % of the rate takes",
-          f"{told and told[0]}, not {least(0.9)}; 80 %: {least(0.8)}")
+    check(told and float(told[1]) == least(0.9) != least(0.5), f"{name}: how much in flight 90 % of the rate takes",
+          f"{told and told[0]}, not {least(0.9)}; 50 %: {least(0.5)}")
 
 
 def clocks_of(bundle):
