@@ -174,7 +174,7 @@ static void find(struct section *section, const struct summary *summary, const s
     series_put(section_series(section, "most of the rate", "bytes on each SM"), needed.value, &most,
                NULL);
     section->finding =
-        section_text(section, "By the law %s in flight on each SM; measured, %.0f %% takes %s.",
+        section_text(section, "By Little's law %s in flight on each SM; measured, %.0f %% takes %s.",
                      number_say(c, sizeof c, &bytes, NULL), 100 * MOST,
                      number_say(d, sizeof d, &needed, NULL));
     section_rests(section, &rate);
