@@ -327,8 +327,8 @@ static void note(const struct summary *summary, struct section *s)
     section_note(
         s,
         "apart: each operator a kernel. of a copy: of the best of as many bytes. model: by counts, "
-        "none fitted; the right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; below "
-        "%.0f %% is no gain).",
+        "none fitted; right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; below "
+        "%.0f %%: no gain).",
         told.right, told.n, 100 * told.error, 100 * NOTHING);
 }
 
