@@ -80,7 +80,7 @@ static void tabulate_prompts(const struct summary *summary, const struct row *co
         {"flash", "us", "us", 'r'},          {"cuDNN", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
-    struct series *gains = section_series(s, "gain of a prompt", "count");
+    struct series *gains = section_series(s, "gain of a prompt", "tokens");
 
     for (size_t i = 0; i < n; i++) {
         char context[32], type[16];
@@ -165,7 +165,7 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
     struct series *times[sizeof names / sizeof names[0]] = {NULL};
 
     for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
-        times[k] = names[k] ? section_series(s, names[k], "count") : NULL;
+        times[k] = names[k] ? section_series(s, names[k], "keys") : NULL;
 
     for (size_t i = 0; i < n; i++) {
         const struct number bf16 = number_of(time[i]);
@@ -185,7 +185,7 @@ static void tabulate_decode(const struct summary *summary, const struct row *con
                 series_put(times[k], take_key(time[i], "context"), &number[k], NULL);
         }
     }
-    draw_read(summary, time, n, section_series(s, "a read of the cache", "count"));
+    draw_read(summary, time, n, section_series(s, "a read of the cache", "keys"));
 }
 
 /* --- the finding and the notes ---------------------------------------------------------------- */

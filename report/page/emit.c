@@ -45,18 +45,32 @@ char *emit_cell(char *text, size_t size, const struct column *column, const stru
     return text;
 }
 
-char *emit_heading(char *text, size_t size, const struct grid *grid, size_t column)
+static char *put_heading(char *text, size_t size, const struct column *c, const char *over)
 {
-    const struct column *c = &grid->column[column];
-    const bool has_over = c->over && *c->over, has_head = c->head && *c->head;
+    const bool has_over = over && *over, has_head = c->head && *c->head;
 
-    snprintf(text, size, "%s%s%s", has_over ? c->over : "", has_over && has_head ? ", " : "",
+    snprintf(text, size, "%s%s%s", has_over ? over : "", has_over && has_head ? ", " : "",
              has_head ? c->head : "");
     if (c->shown && *c->shown && strcmp(c->shown, "x") && !strstr(text, c->shown)) {
         const size_t used = strlen(text);
         snprintf(text + used, size - used, "%s%s", used ? ", " : "", c->shown);
     }
     return text;
+}
+
+char *emit_heading(char *text, size_t size, const struct grid *grid, size_t column)
+{
+    return put_heading(text, size, &grid->column[column], grid->column[column].over);
+}
+
+char *emit_column(char *text, size_t size, const struct grid *grid, size_t column)
+{
+    const char *over = grid->column[column].over;
+
+    for (size_t i = 0; i < grid->n_spans && !over; i++)
+        if (column >= grid->span[i].from && column - grid->span[i].from < grid->span[i].n)
+            over = grid->column[grid->span[i].from].over;
+    return put_heading(text, size, &grid->column[column], over);
 }
 
 char *emit_row_name(char *text, size_t size, const struct grid *grid, size_t row)
@@ -76,22 +90,54 @@ char *emit_row_name(char *text, size_t size, const struct grid *grid, size_t row
     return text;
 }
 
-char *emit_evidence(char *text, size_t size, const struct number *number)
+char *emit_evidence(char *text, size_t size, const struct number *number, const char *shown)
 {
     enum { DIGITS = 4 };
+    const char *const unit = number->unit;
     char value[48], low[48], high[48], runs[48] = "";
     const bool is_whole = isfinite(number->low);
 
-    unit_format(value, sizeof value, number->value, number->unit, DIGITS);
+    number_exact(value, sizeof value, number->value, unit, shown, DIGITS);
     if (number->n > 0)
         snprintf(runs, sizeof runs, ", %zu run%s", number->n, number->n == 1 ? "" : "s");
     if (is_whole)
         snprintf(text, size, "%s, %s to %s%s, %s%s", value,
-                 unit_format(low, sizeof low, number->low, number->unit, DIGITS),
-                 unit_format(high, sizeof high, number->high, number->unit, DIGITS), runs,
+                 number_exact(low, sizeof low, number->low, unit, shown, DIGITS),
+                 number_exact(high, sizeof high, number->high, unit, shown, DIGITS), runs,
                  row_status_name(number->status), number->quoted ? ", of another card" : "");
     else
         snprintf(text, size, "%s, no interval%s, %s%s", value, runs,
                  row_status_name(number->status), number->quoted ? ", of another card" : "");
     return text;
+}
+
+/* Names of axes, which stand before a number; all others are units, which follow it. */
+static bool is_axis(const char *x_unit)
+{
+    static const char *const axes[] = {"N", "batch", "rank", "part", "level", "factor"};
+
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++)
+        if (!strcmp(axes[i], x_unit))
+            return true;
+    return false;
+}
+
+char *emit_place(char *text, size_t size, const struct series *series, const struct point *point)
+{
+    const bool is_named = is_axis(series->x_unit);
+    char x[32];
+
+    snprintf(x, sizeof x, point->x == rint(point->x) ? "%.10g" : "%.6g", point->x);
+    const bool has_label = point->label && *point->label && strcmp(point->label, x) != 0;
+    snprintf(text, size, "%s%s%s%s%s%s", is_named ? series->x_unit : x, is_named ? " = " : " ",
+             is_named ? x : series->x_unit, has_label ? " (" : "", has_label ? point->label : "",
+             has_label ? ")" : "");
+    return text;
+}
+
+const char *emit_series_unit(const struct series *series, const struct number *number)
+{
+    const char *const comma = strrchr(series->name, ',');
+    const char *const unit = comma && comma[1] == ' ' ? comma + 2 : NULL;
+    return unit && isfinite(number_scale(number->unit, unit)) ? unit : NULL;
 }

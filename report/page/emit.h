@@ -45,8 +45,18 @@ char *emit_heading(char *text, size_t size, const struct grid *grid, size_t colu
 /* What a cell's row is called: its texts before the first number, joined by blanks. */
 char *emit_row_name(char *text, size_t size, const struct grid *grid, size_t row);
 
-/* A number as a line of evidence: "16.2 ns, 16.2 to 16.2, 7 runs, stale". */
-char *emit_evidence(char *text, size_t size, const struct number *number);
+/* The same for evidence, where no heading stands above a column: "near, weights, us". */
+char *emit_column(char *text, size_t size, const struct grid *grid, size_t column);
+
+/* A number as a line of evidence: "16.2 ns, 16.2 to 16.2, 7 runs, stale". It is in the unit of its
+ * column, `shown`, if that is not NULL. */
+char *emit_evidence(char *text, size_t size, const struct number *number, const char *shown);
+
+/* Where a point of a series lies: "N = 3072", "128 blocks (64x64)", "part = 2 (attention)". */
+char *emit_place(char *text, size_t size, const struct series *series, const struct point *point);
+
+/* The unit that the name of a series ends with, "load, ns"; NULL: with none of its points' unit. */
+const char *emit_series_unit(const struct series *series, const struct number *number);
 
 /* The cell of a table at a place, or NULL. */
 const struct cell *grid_at(const struct grid *grid, size_t row, size_t column);

@@ -244,8 +244,8 @@ static void tabulate(const struct summary *summary, const struct fusion *const *
         {"of a", "copy %", "%", 'r'},        {"PyTorch", "us", "us", 'r'}, {"comp.", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
-    struct series *gains = section_series(s, "gain", "count");
-    struct series *model = section_series(s, "model", "count");
+    struct series *gains = section_series(s, "gain", "rank");
+    struct series *model = section_series(s, "model", "rank");
 
     for (size_t i = 0; i < n; i++) {
         const struct number gain = number_of(sorted[i]->gain);

@@ -402,7 +402,7 @@ static void draw_line(const struct summary *summary, struct section *s)
         if (!take_steps(summary, model, way, its))
             continue;
         struct series *line = section_series(
-            s, section_text(s, "%s, %s", models[model].shown, way_impl[way]), "count");
+            s, section_text(s, "%s, %s", models[model].shown, way_impl[way]), "part");
         for (size_t i = 0; i < STEPS; i++) {
             struct number part = its[i].part[0];
             const struct number *all = &its[i].part[PARTS];

@@ -137,7 +137,7 @@ void emit_markdown(FILE *out, const struct section *section, size_t number)
 }
 
 static void put_evidence(FILE *out, const char *row, const char *column,
-                         const struct number *number)
+                         const struct number *number, const char *shown)
 {
     char evidence[TEXT_MOST];
 
@@ -146,7 +146,7 @@ static void put_evidence(FILE *out, const char *row, const char *column,
     fputs(" | ", out);
     put(out, column);
     fputs(" | ", out);
-    put(out, emit_evidence(evidence, sizeof evidence, number));
+    put(out, emit_evidence(evidence, sizeof evidence, number, shown));
     fputs(" | ", out);
     put(out, number->id);
     fputs(" |\n", out);
@@ -164,15 +164,17 @@ void emit_markdown_cells(FILE *out, const struct section *section)
             if (cell->kind == CELL_TEXT || !number_there(&cell->number))
                 continue;
             put_evidence(out, emit_row_name(row, sizeof row, grid, i / grid->n_columns),
-                         emit_heading(column, sizeof column, grid, i % grid->n_columns),
-                         &cell->number);
+                         emit_column(column, sizeof column, grid, i % grid->n_columns),
+                         &cell->number, grid->column[i % grid->n_columns].shown);
         }
     }
     for (size_t i = 0; i < section->n_series; i++)
         for (size_t k = 0; k < section->series[i].n; k++) {
             const struct series *series = &section->series[i];
-            snprintf(column, sizeof column, "%.6g %s", series->point[k].x, series->x_unit);
-            put_evidence(out, series->name, column, &series->point[k].y);
+            const struct number *y = &series->point[k].y;
+            put_evidence(out, series->name,
+                         emit_place(column, sizeof column, series, &series->point[k]), y,
+                         emit_series_unit(series, y));
         }
 }
 

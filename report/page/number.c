@@ -92,17 +92,17 @@ double number_scale(const char *unit, const char *shown)
     return !strcmp(unit, shown) ? 1 : (double)NAN;
 }
 
-/* Digits behind the point, so that three digits are shown and none before the point is lost. */
-static int decimals(double value)
+/* Digits behind the point, so that so many are shown and none before the point is lost. */
+static int decimals(double value, int digits)
 {
-    const double size = fabs(value);
-    int n = DIGITS - 1;
+    const double size = fabs(value), tie = 0.5 * pow(10, -digits);
+    int n = digits - 1;
 
     if (size == 0)
         return 0;
-    for (double least = 1; size >= 10 * least * (1 - 0.5e-3) && n > 0; least *= 10)
+    for (double least = 1; size >= 10 * least * (1 - tie) && n > 0; least *= 10)
         n--;
-    for (double least = 1; size < least * (1 - 0.5e-3) && n < 9; least /= 10)
+    for (double least = 1; size < least * (1 - tie) && n < 9; least /= 10)
         n++;
     return n;
 }
@@ -130,7 +130,25 @@ char *number_cell(char *text, size_t size, const struct number *number, const ch
     else if (value == rint(value) && (is_counted(number->unit) || fabs(value) >= 1000))
         snprintf(text, size, "%.0f", value);
     else
-        snprintf(text, size, "%.*f", decimals(value), value);
+        snprintf(text, size, "%.*f", decimals(value, DIGITS), value);
+    return text;
+}
+
+char *number_exact(char *text, size_t size, double value, const char *unit, const char *shown,
+                   int digits)
+{
+    const double factor = shown && *shown && strcmp(shown, "x") ? number_scale(unit, shown)
+                                                                : (double)NAN;
+    const double there = scaled(value, factor);
+
+    if (!isfinite(there))
+        return unit_format(text, size, value, unit, digits);
+    if (fabs(there) >= WHOLE_MOST || (there != 0 && fabs(there) < LEAST))
+        snprintf(text, size, "%.*e %s", digits - 1, there, shown);
+    else if (there == rint(there) && is_counted(unit))
+        snprintf(text, size, "%.0f %s", there, shown);
+    else
+        snprintf(text, size, "%.*f %s", decimals(there, digits), there, shown);
     return text;
 }
 

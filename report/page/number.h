@@ -50,6 +50,12 @@ double number_scale(const char *unit, const char *shown);
  * "1145". "-" for none. Returns text. */
 char *number_cell(char *text, size_t size, const struct number *number, const char *shown);
 
+/* For evidence: so many digits at least, with a unit: that of its column, "1320 us" where it is
+ * headed with us. A ratio in "x", and what "" or NULL shows, stand as unit_format() writes them.
+ * Returns text. */
+char *number_exact(char *text, size_t size, double value, const char *unit, const char *shown,
+                   int digits);
+
 /* For a sentence: with the unit that suits its size, "16.2 ns", "4.63 TB/s", "27.5 MiB", three
  * digits at most; in `shown` if that is not NULL. Returns text. */
 char *number_say(char *text, size_t size, const struct number *number, const char *shown);

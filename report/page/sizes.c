@@ -212,7 +212,7 @@ static void draw(const struct summary *summary, const struct sizes *all, struct 
         [CUBLAS] = "cuBLAS", [CUBLASLT] = "cuBLASLt, best", [OURS] = "ours"};
 
     for (int impl = 0; impl < IMPLS; impl++) {
-        struct series *series = section_series(s, names[impl], "count");
+        struct series *series = section_series(s, names[impl], "N");
         for (size_t i = 0; i < all->n; i++) {
             const struct row *time = all->size[i].time[impl];
             const struct number rate = time ? number_of(rows_beside(&summary->bundle->rows, time,
@@ -222,7 +222,7 @@ static void draw(const struct summary *summary, const struct sizes *all, struct 
                 series_put(series, all->size[i].n, &rate, NULL);
         }
     }
-    struct series *limit = section_series(s, "the tensor cores at the clock held", "count");
+    struct series *limit = section_series(s, "the tensor cores at the clock held", "N");
     for (size_t i = 0; i < all->n; i++) {
         const struct size *size = &all->size[i];
         const struct number peak =

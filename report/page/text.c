@@ -430,12 +430,12 @@ void emit_text(FILE *out, const struct section *section, size_t number,
 /* --- every cell ------------------------------------------------------------------------------- */
 
 static void put_evidence(FILE *out, const char *name, const struct number *number,
-                         const struct text_style *style)
+                         const char *shown, const struct text_style *style)
 {
     char text[CELL_TEXT_MOST], evidence[CELL_TEXT_MOST];
 
     snprintf(text, sizeof text, "%s: %s", name,
-             emit_evidence(evidence, sizeof evidence, number));
+             emit_evidence(evidence, sizeof evidence, number, shown));
     pad(out, INDENT);
     put_wrapped(out, text, INDENT, 2 * INDENT, style);
     if (number->id) {
@@ -455,9 +455,9 @@ static void put_cells(FILE *out, const struct grid *grid, const struct text_styl
             if (!cell || cell->kind == CELL_TEXT || !number_there(&cell->number))
                 continue;
             emit_row_name(name, sizeof name, grid, row);
-            emit_heading(heading, sizeof heading, grid, i);
+            emit_column(heading, sizeof heading, grid, i);
             snprintf(whole, sizeof whole, "%s%s%s", name, *name && *heading ? ", " : "", heading);
-            put_evidence(out, whole, &cell->number, style);
+            put_evidence(out, whole, &cell->number, grid->column[i].shown, style);
         }
 }
 
@@ -468,9 +468,10 @@ void emit_text_cells(FILE *out, const struct section *section, const struct text
     for (size_t i = 0; i < section->n_series; i++)
         for (size_t k = 0; k < section->series[i].n; k++) {
             const struct series *series = &section->series[i];
-            char name[CELL_TEXT_MOST / 2];
-            snprintf(name, sizeof name, "%s at %.6g %s", series->name, series->point[k].x,
-                     series->x_unit);
-            put_evidence(out, name, &series->point[k].y, style);
+            const struct number *y = &series->point[k].y;
+            char name[CELL_TEXT_MOST / 2], place[CELL_TEXT_MOST / 4];
+            snprintf(name, sizeof name, "%s at %s", series->name,
+                     emit_place(place, sizeof place, series, &series->point[k]));
+            put_evidence(out, name, y, emit_series_unit(series, y), style);
         }
 }

@@ -105,7 +105,7 @@ static void put_form(const struct summary *summary, struct section *s, struct gr
         return;
     struct series *series = NULL;
     if (number_there(&time[0]) && m->n > 1 && number_there(&time[1]))
-        series = section_series(s, forms[form].label, "count");
+        series = section_series(s, forms[form].label, "batch");
     grid_text(grid, forms[form].label);
     for (size_t i = 0; i < m->n; i++) {
         grid_number(grid, &time[i]);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "report/bundle/quality.h"
+#include "report/page/emit.h"
 #include "report/page/sections.h"
 
 enum { ROUNDS = 7 };
@@ -648,6 +649,84 @@ static void idle_by_counters(void **unused)
     }
 }
 
+/* --- evidence --------------------------------------------------------------------------------- */
+
+/* A number stands in the unit that its column is headed with. */
+static void evidence_of_a_column(void **unused)
+{
+    static const struct {
+        double value;
+        const char *unit, *shown, *said;
+    } table[] = {
+        {0.4527, "ratio", "%", "45.27 %, no interval, ok"},
+        {-0.1134, "ratio", "%", "-11.34 %, no interval, ok"},
+        {0.00002551, "ratio", "%", "0.002551 %, no interval, ok"},
+        {1.873e9, "hertz", "MHz", "1873 MHz, no interval, ok"},
+        {1320000, "ns", "us", "1320 us, no interval, ok"},
+        {1143, "ns", "ns", "1143 ns, no interval, ok"},
+        {512, "bytes", "KiB", "0.5000 KiB, no interval, ok"},
+        {8192, "bytes", "KiB", "8 KiB, no interval, ok"},
+        {55.55e9, "bytes/s", "TB/s", "0.05555 TB/s, no interval, ok"},
+        {2.761, "ratio", "x", "2.761, no interval, ok"},
+        {32, "cycles", "", "32 cycles, no interval, ok"},
+        {1320000, "ns", NULL, "1.320 ms, no interval, ok"},
+        {0.4527, "ratio", NULL, "0.4527, no interval, ok"},
+    };
+    char text[200];
+    (void)unused;
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const struct number number = number_fact(table[i].value, table[i].unit);
+        emit_evidence(text, sizeof text, &number, table[i].shown);
+        assert_string_equal(text, table[i].said);
+    }
+}
+
+/* An axis is named, a unit follows its number, and a label says what a number of order stands for. */
+static void evidence_of_a_point(void **unused)
+{
+    static const struct {
+        double x;
+        const char *x_unit, *label, *said;
+    } table[] = {
+        {3072, "N", NULL, "N = 3072"},
+        {0, "part", "qkv", "part = 0 (qkv)"},
+        {8192, "keys", NULL, "8192 keys"},
+        {33554432, "bytes", NULL, "33554432 bytes"},
+        {30537.9, "bytes", "L1", "30537.9 bytes (L1)"},
+        {96, "tiles", "96", "96 tiles"},
+        {133, "tiles", "sm+1", "133 tiles (sm+1)"},
+    };
+    const struct number ns = number_fact(2000, "ns");
+    char text[100];
+    (void)unused;
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const struct series series = {.name = "ours", .x_unit = table[i].x_unit};
+        const struct point point = {.x = table[i].x, .y = ns, .label = table[i].label};
+        assert_string_equal(emit_place(text, sizeof text, &series, &point), table[i].said);
+    }
+    assert_string_equal(emit_series_unit(&(struct series){.name = "load, ns"}, &ns), "ns");
+    assert_null(emit_series_unit(&(struct series){.name = "cuBLASLt, best"}, &ns));
+}
+
+/* A heading that spans columns belongs to each of them where they are told one by one. */
+static void evidence_of_a_span(void **unused)
+{
+    static const struct column columns[] = {
+        {NULL, "step", NULL, 'l'}, {"8B", "J", "", 'r'}, {NULL, "W", "", 'r'}, {NULL, "ns", "ns", 'r'}};
+    struct section s = {0};
+    char text[100];
+    (void)unused;
+
+    struct grid *grid = section_grid(&s, columns, 4);
+    grid_span(grid, 1, 2);
+    assert_string_equal(emit_column(text, sizeof text, grid, 1), "8B, J");
+    assert_string_equal(emit_column(text, sizeof text, grid, 2), "8B, W");
+    assert_string_equal(emit_column(text, sizeof text, grid, 3), "ns");
+    assert_string_equal(emit_heading(text, sizeof text, grid, 2), "W");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -667,6 +746,9 @@ int main(void)
         cmocka_unit_test(claims),
         cmocka_unit_test(idle_by_counters),
         cmocka_unit_test(no_rows),
+        cmocka_unit_test(evidence_of_a_column),
+        cmocka_unit_test(evidence_of_a_point),
+        cmocka_unit_test(evidence_of_a_span),
     };
     return cmocka_run_group_tests_name("sections of products and operators", tests, NULL, NULL);
 }
