@@ -141,7 +141,7 @@ static const char *level_name(const double steps[LEVELS], size_t step)
 }
 
 /* What the curve reads between its steps. Between the L2's near side and its end it reads no level
- * where it lies between a far hit and a miss: *mixed. */
+ * where it lies between a far hit and a miss: *mixed. Where no far hit was timed it may read none. */
 static void label_levels(struct section *section, const struct walk *walk,
                          const double steps[LEVELS], const struct number *far,
                          const struct number *miss, bool *mixed)
@@ -157,8 +157,8 @@ static void label_levels(struct section *section, const struct walk *walk,
         if (isnan(to))
             continue;
         const double cycles = plateau(walk, from, to);
-        const bool is_mixed = i == 2 && !isnan(steps[1]) && cycles > far->value &&
-                              cycles < miss->value;
+        const bool is_mixed = i == 2 && !isnan(steps[1]) && cycles < miss->value &&
+                              (cycles > far->value || !number_there(far));
         if (!isnan(cycles)) {
             const struct number level = number_fact(cycles, "cycles");
             char value[LABEL_MOST - 12];
@@ -167,7 +167,9 @@ static void label_levels(struct section *section, const struct walk *walk,
                      from > walk->bytes[0] ? "" : " cycles");
             place(line, column_of(walk, from), text);
             series_put(levels, sqrt(from * to), &level,
-                       is_mixed ? "no level" : level_name(steps, i));
+                       !is_mixed           ? level_name(steps, i)
+                       : number_there(far) ? "no level"
+                                           : "perhaps no level");
             *mixed = *mixed || is_mixed;
         }
         from = to;
@@ -248,5 +250,9 @@ void section_curve(const struct summary *summary, struct section *section)
     label_levels(section, &walk, steps, &far, &miss, &mixed);
     label_axis(section, &walk);
     if (mixed)
-        section_note(section, "* no level: part of the loads hit in the far side, the others miss.");
+        section_note(section,
+                     number_there(&far)
+                         ? "* no level: part of the loads hit in the far side, the others miss."
+                         : "* perhaps no level: no hit in the far side was timed here, and some loads "
+                           "may miss.");
 }

@@ -81,8 +81,10 @@ static struct number per_sm(const struct summary *summary, const struct number *
 
 static void put_registers(struct grid *grid, const struct summary *summary)
 {
-    struct level level = level_new("registers *");
+    struct level level = level_new("registers");
     level.cycles = take(summary, FMA);
+    if (number_there(&level.cycles))
+        level.name = "registers *"; /* a note says what was timed */
     level.ns = in_ns(summary, &level.cycles);
     level.read = summary_number(summary, "register-read");
     level.per_sm = take(summary, SM_REGISTER);

@@ -592,6 +592,59 @@ static void ties(void **unused)
     }
 }
 
+/* A latency curve with four plateaus, and registers. */
+static void put_curve(struct bundle *bundle)
+{
+    static const struct {
+        const char *level;
+        double bytes;
+    } sizes[] = {{"l1", 200e3}, {"l2_near", 26e6}, {"l2", 60e6}};
+    char id[96];
+
+    for (double bytes = 4096; bytes < 1e9; bytes *= 1.2) {
+        snprintf(id, sizeof id, "memory_latency.curve{bytes=%.0f}", bytes);
+        put_spread(&bundle->rows, id, "cycles", ROW_LOWER,
+                   bytes < 200e3 ? 32 : bytes < 26e6 ? 283 : bytes < 60e6 ? 513 : 660, 0, ROUNDS);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(id, sizeof id, "derived.capacity{level=%s}", sizes[i].level);
+        put_spread(&bundle->rows, id, "bytes", ROW_HIGHER, sizes[i].bytes, 0, ROUNDS);
+    }
+    put_spread(&bundle->rows, "memory_latency.load{level=hbm}", "cycles", ROW_LOWER, 660, 0, ROUNDS);
+    put_spread(&bundle->rows, "bandwidth.sm_rate{level=register,op=read,path=ffma,bytes=229376}",
+               "bytes/cycle", ROW_HIGHER, 1013, 0, ROUNDS);
+    put_spread(&bundle->rows, "bandwidth.rate{level=register,op=read,path=ffma,bytes=229376}",
+               "bytes/s", ROW_HIGHER, 264e12, 0, ROUNDS);
+}
+
+/* A star never stands without the note that explains it, whatever was not measured. */
+static void stars(void **unused)
+{
+    static const char far[] = "memory_map.load{level=l2,side=far}";
+    static const char add[] = "instructions.latency{op=fma,type=fp32}";
+    (void)unused;
+
+    for (int measured = 0; measured < 2; measured++) {
+        struct bundle bundle = begin();
+        struct section s = {0};
+        put_curve(&bundle);
+        if (measured) {
+            put_spread(&bundle.rows, far, "cycles", ROW_LOWER, 457, 0, ROUNDS);
+            put_spread(&bundle.rows, add, "cycles", ROW_LOWER, 4, 0, ROUNDS);
+        }
+        rows_finish(&bundle.rows);
+        const struct summary summary = {.bundle = &bundle};
+        section_memory(&summary, &s);
+        assert_string_equal(cell(&s.grid[0], 0, 0)->text, measured ? "registers *" : "registers");
+        assert_true(notes(&s, "* a dependent multiply-add") == (measured == 1));
+        section_free(&s);
+        section_curve(&summary, &s);
+        assert_non_null(strstr(s.lines[1], "513*"));
+        assert_true(notes(&s, measured ? "* no level: part" : "* perhaps no level"));
+        end(&bundle, &s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -600,7 +653,7 @@ int main(void)
         cmocka_unit_test(models),    cmocka_unit_test(copies),      cmocka_unit_test(wire),
         cmocka_unit_test(layer),     cmocka_unit_test(ladder),      cmocka_unit_test(rest),
         cmocka_unit_test(head),      cmocka_unit_test(figures),     cmocka_unit_test(nothing),
-        cmocka_unit_test(ties),
+        cmocka_unit_test(ties),      cmocka_unit_test(stars),
     };
     return cmocka_run_group_tests_name("between GPUs", tests, NULL, NULL);
 }
