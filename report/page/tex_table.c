@@ -7,7 +7,7 @@
 #include "report/page/tex.h"
 
 enum { TEXT_MOST = 512, LONG_TEXT = 58, LABEL_LONG = 28, WIDE = 80, VERY_WIDE = 100 };
-static const char FEW[] = "\\dagger", QUOTED[] = "\\ddagger", STAR[] = "\\ast";
+static const char FEW[] = "\\ddagger", QUOTED[] = "\\dagger", STAR[] = "\\ast";
 
 /* How a column is set. A bar is a picture made of characters, and is left out; of a ladder's drawing
  * remains the letter of the class. */

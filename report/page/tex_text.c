@@ -9,8 +9,7 @@
 
 /* --- one character ---------------------------------------------------------------------------- */
 
-/* Above 127. In the report's texts a dagger marks what is quoted; in papers it marks few rounds, and
- * the two daggers change places. */
+/* Above 127. A dagger marks what is quoted, as in the report; a double one marks few rounds. */
 static const struct {
     const char *from, *to;
 } signs[] = {{"\u00a0", "~"},
@@ -31,8 +30,8 @@ static const struct {
              {"\u201d", "''"},
              {"\u2026", "\\ldots{}"},
              {"\u2212", "\\ensuremath{-}"},
-             {"\u2020", "\\ensuremath{^\\ddagger}"},
-             {"\u2021", "\\ensuremath{^\\dagger}"},
+             {"\u2020", "\\ensuremath{^\\dagger}"},
+             {"\u2021", "\\ensuremath{^\\ddagger}"},
              {"\u2248", "\\ensuremath{\\approx}"},
              {"\u2260", "\\ensuremath{\\neq}"},
              {"\u2264", "\\ensuremath{\\leq}"},

@@ -72,7 +72,7 @@ def cell_wrong(text, cell, shown, rounds):
     if cell["value"] is None:
         return text != "{--}" or bool(marks)
     few = cell["once"] or 1 < cell["runs"] <= 3 and cell["runs"] < rounds
-    if marks != ({"\\dagger"} if few else set()) | ({"\\ddagger"} if cell["quoted"] else set()):
+    if marks != ({"\\ddagger"} if few else set()) | ({"\\dagger"} if cell["quoted"] else set()):
         return True
     found = re.match(r"-?[0-9]+(?:\.([0-9]+))?", text)
     if not found:
@@ -173,7 +173,7 @@ def text_wrong(files):
         if name.endswith(".tex"):
             inner = re.sub(r"\{\$\^\{(\\ast)?(\\d?dagger)*\}\$\}", "", bare) if name != "macros.tex" else bare
             if re.search(r"(?<! )&|&(?! )|[%\"<>|`](?!`)(?<!``)", inner.replace("``", "")) or "$" in inner.replace(
-                    "table-space-text-post={$^{\\ddagger}$}", "") or bare.count("{") != bare.count("}"):
+                    "table-space-text-post={$^{\\dagger}$}", "") or bare.count("{") != bare.count("}"):
                 wrong.append(f"{name}: a reserved character")
             if name != "macros.tex" and ("#" in bare or re.search(r"(?<!\\ensuremath\{)\^(?!\{\\(?:d|ast))", bare)) or "\\input" in bare:
                 wrong.append(f"{name}: a reserved character")
@@ -246,7 +246,7 @@ def planted(files, told, path):
         ("a file lacks", names_wrong, dict((k, v) for k, v in files.items() if k != "sizes.tex")),
         ("a file too many", names_wrong, dict(files, more="\n")),
         ("a digit of a table", lambda f: tables_wrong(f, told), changed("memory.tex", r"& 1", "& 2")),
-        ("a dagger lacks", lambda f: tables_wrong(f, told), changed("attention.tex", r"\{\$\^\{\\dagger\}\$\}", "")),
+        ("a dagger lacks", lambda f: tables_wrong(f, told), changed("attention.tex", r"\{\$\^\{\\ddagger\}\$\}", "")),
         ("a dagger too many", lambda f: tables_wrong(f, told), changed("memory.tex", r"(& \d+) ", r"\1{$^{\\dagger}$} ")),
         ("a row lacks", lambda f: tables_wrong(f, told), changed("ladder.tex", r"load, L1 [^\n]*\n", "")),
         ("a unit is wrong", lambda f: tables_wrong(f, told), changed("ladder.tex", r"(\d)~ns", r"\1~ms")),
