@@ -14,6 +14,14 @@ static int is_bundle_name(const struct dirent *entry)
     return length > 5 && entry->d_name[0] != '.' && !strcmp(entry->d_name + length - 5, ".json");
 }
 
+/* One that describes documents is none itself. */
+static bool is_schema_name(const char *path)
+{
+    static const char end[] = ".schema.json";
+    const size_t length = strlen(path);
+    return length >= sizeof end - 1 && !strcmp(path + length - (sizeof end - 1), end);
+}
+
 static int is_folder(const struct dirent *entry)
 {
     return entry->d_type == DT_DIR && entry->d_name[0] != '.';
@@ -169,6 +177,28 @@ static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, c
     return merged;
 }
 
+/* Why a folder without a file is none of bundles: "; the folders A, B in it do". */
+static void tell_empty(const char *folder, char why[DOCUMENT_WHY])
+{
+    size_t n_folders, used, n = 0;
+    char **folders = folders_in(folder, &n_folders);
+
+    used = (size_t)snprintf(why, DOCUMENT_WHY, "%.300s: holds no .json file; ", folder);
+    for (size_t i = 0; i < n_folders; i++) {
+        const char *name = strrchr(folders[i], '/') + 1;
+        size_t n_paths;
+        char **paths = paths_in(folders[i], &n_paths);
+        const bool holds = n_paths > 0 && !is_schema_name(paths[0]);
+        paths_free(paths, n_paths);
+        if (holds && used + strlen(name) + 32 < DOCUMENT_WHY)
+            used += (size_t)snprintf(why + used, DOCUMENT_WHY - used, "%s%s",
+                                     n++ ? ", " : "folders in it that do: ", name);
+    }
+    if (n == 0)
+        snprintf(why + used, DOCUMENT_WHY - used, "expected gpufloor bundles");
+    paths_free(folders, n_folders);
+}
+
 bool folder_open(struct bundle *bundle, const char *folder, const struct folder_tree *tree,
                  char why[DOCUMENT_WHY])
 {
@@ -179,8 +209,7 @@ bool folder_open(struct bundle *bundle, const char *folder, const struct folder_
 
     *bundle = (struct bundle){0};
     if (n_paths == 0)
-        snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles",
-                 folder);
+        tell_empty(folder, why);
     for (size_t i = 0; i < n_paths && opened; i++) {
         opened = bundle_open_measured(&bundles[n], paths[i], why);
         n += opened;

@@ -172,10 +172,23 @@ static bool is_idle(const struct section_entry *entry, const struct section *bui
     return answers == ANSWERS_ALL && built->missing && (!*entry->needs || built->is_silent);
 }
 
-static bool is_wanted(size_t i, const char *name, enum answers answers, const char *section)
+bool answers_is_among(const char *sections, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *at = sections; *at; at += *at == ',') {
+        const size_t n = strcspn(at, ",");
+        if (n == length && !strncmp(at, name, n))
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+static bool is_wanted(size_t i, const char *name, enum answers answers, const char *sections)
 {
     return answers == ANSWERS_ALL || (answers == ANSWERS_HEAD && i <= 1) ||
-           (answers == ANSWERS_ONE && !strcmp(name, section));
+           (answers == ANSWERS_ONE && answers_is_among(sections, name));
 }
 
 static void put_rest(FILE *out, const char *names, enum table_format format,
@@ -196,7 +209,7 @@ static bool build_all(FILE *out, json_t *sections, const struct summary *summary
                       const struct text_style *style)
 {
     const struct section_entry *entry;
-    bool put = true, was_missing = false; /* one such line needs no gap before the next */
+    bool put = true, any = false, was_missing = false; /* one such line needs no gap before the next */
     char rest[REST_NAMES] = "";
 
     for (size_t i = 0; put && (entry = section_at(i)); i++) {
@@ -213,7 +226,10 @@ static bool build_all(FILE *out, json_t *sections, const struct summary *summary
         } else if (!is_idle(entry, &built, answers)) {
             if (is_apart && format == TABLE_TEXT)
                 fputc(GAP, out);
+            else if (any && answers == ANSWERS_ONE && format == TABLE_TEXT)
+                fputc('\n', out);
             put_section(out, &built, i, answers, format, style);
+            any = true;
         }
         was_missing = built.missing != NULL;
         section_free(&built);

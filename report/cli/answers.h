@@ -13,11 +13,11 @@
 enum answers {
     ANSWERS_ALL,  /* every section */
     ANSWERS_HEAD, /* the head and the first section */
-    ANSWERS_ONE,  /* one section, with interval, status and id of every number */
+    ANSWERS_ONE,  /* one section, or some, with interval, status and id of every number */
     ANSWERS_SHORT, /* ten numbers, the small product, the claims; in Markdown only */
 };
 
-/* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, and known. `results`
+/* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, or several, "small,sizes", and known. `results`
  * is the folder of all boards' committed results. False: out of memory. */
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format);
@@ -37,6 +37,9 @@ bool answers_figures(const char *folder, const struct bundle *bundle, const char
                      char why[DOCUMENT_WHY]);
 
 bool answers_known(const char *section);
+
+/* Is a name one of "small,sizes"? */
+bool answers_is_among(const char *sections, const char *name);
 void answers_near(struct suggest *near);
 
 /* What a bundle is, for documents that are made of it: name, board, path, date, commit, rounds. */

@@ -218,8 +218,25 @@ bool catalogue_standard(const char *command, char path[PATH_MAX])
     return false;
 }
 
-bool catalogue_read_by(struct catalogue *asked, struct bundle *bundle, const char *path,
-                       char why[DOCUMENT_WHY])
+/* What may have been meant by a path that was not read, appended to why. */
+static void tell_meant(const char *path, char why[DOCUMENT_WHY])
+{
+    char board[PATH_MAX], near[PATH_MAX];
+    const size_t used = strlen(why);
+    const bool is_there = access(path, F_OK) == 0;
+
+    if (strstr(why, "schema counters"))
+        snprintf(why + used, DOCUMENT_WHY - used, "; 'gpufloor report' shows such a document alone: "
+                                                  "name one file");
+    else if (!is_there && *path && !strchr(path, '/') && strcmp(path, "-") &&
+             snprintf(near, sizeof near, "results/%s", path) < PATH_MAX &&
+             access(home_path(board, HOME_RESULTS, path), R_OK | X_OK) == 0)
+        snprintf(why + used, DOCUMENT_WHY - used, "; did you mean '%.200s'?",
+                 access(near, F_OK) == 0 ? near : board);
+}
+
+static bool read_any(struct catalogue *asked, struct bundle *bundle, const char *path,
+                     char why[DOCUMENT_WHY])
 {
     struct stat facts;
 
@@ -229,6 +246,15 @@ bool catalogue_read_by(struct catalogue *asked, struct bundle *bundle, const cha
         catalogue_open(asked, true);
     const struct folder_tree tree = {.differs = differs, .programs = asked};
     return folder_open(bundle, path, &tree, why);
+}
+
+bool catalogue_read_by(struct catalogue *asked, struct bundle *bundle, const char *path,
+                       char why[DOCUMENT_WHY])
+{
+    const bool read = read_any(asked, bundle, path, why);
+    if (!read)
+        tell_meant(path, why);
+    return read;
 }
 
 bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY])

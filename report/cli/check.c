@@ -83,6 +83,11 @@ static int check_one(const struct check_options *o, const struct catalogue *cata
     bool may = true;
     size_t n = 0;
 
+    if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+        out_say("gpufloor check: %s: a folder; check takes files: %s%s*.json\n", path, path,
+                path[strlen(path) - 1] == '/' ? "" : "/");
+        return EXIT_TROUBLE;
+    }
     json_t *document = document_load(path, "bundle", why);
     if (document && (stat(path, &facts) != 0 || !bundle_take(&checked.bundle, document, path))) {
         snprintf(why, sizeof why, "%.300s: %s", path, errno ? strerror(errno) : "out of memory");

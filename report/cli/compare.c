@@ -633,8 +633,9 @@ static int compare_bundles(const struct bundle *old, const struct bundle *new,
     int status = EXIT_TROUBLE;
 
     if (key) {
-        out_say("gpufloor compare: %s: another %s; expected the same, or --allow %s\n",
-                o->paths[1], text, key);
+        out_say("gpufloor compare: %s: another %s; expected the same, or --allow %s%s\n",
+                o->paths[1], text, key,
+                strcmp(key, "board") ? "" : "; 'gpufloor report OLD NEW' sets boards side by side");
         return EXIT_TROUBLE;
     }
     if (!history_open(&history, o->results, old, new, why)) {

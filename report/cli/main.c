@@ -62,6 +62,20 @@ static char *help_text(int key, const char *text, void *input)
     return made;
 }
 
+/* Words that the documents use, and no command has: "; the ledger is 'gpufloor claims'". */
+static const char *meant_by(const char *name)
+{
+    static const char *const words[][2] = {
+        {"ledger", "; the ledger is 'gpufloor claims'"},
+        {"page", "; a page is written by 'gpufloor report --html=FILE'"},
+        {"html", "; a page is written by 'gpufloor report --html=FILE'"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(words[i][0], name))
+            return words[i][1];
+    return NULL;
+}
+
 _Noreturn static void unknown(const char *name)
 {
     struct suggest near = suggest_for(name);
@@ -73,7 +87,7 @@ _Noreturn static void unknown(const char *name)
         out_say(" %s", commands[i].name);
         suggest_try(&near, commands[i].name);
     }
-    out_say("%s\n", suggest_text(meant, &near));
+    out_say("%s\n", meant_by(name) ? meant_by(name) : suggest_text(meant, &near));
     exit(EXIT_TROUBLE);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/text.h"
 #include "core/unit.h"
 #include "report/bundle/counted.h"
 #include "report/cli/answers.h"
@@ -27,7 +28,7 @@
 #include "report/page/out.h"
 #include "report/page/summary.h"
 
-enum { BUNDLES_MAX = 12, DIGITS = 4 };
+enum { BUNDLES_MAX = 12, DIGITS = 4, SECTIONS_TEXT = 400 };
 
 /* --- one figure ------------------------------------------------------------------------------- */
 
@@ -385,8 +386,9 @@ static const struct argp_option options_table[] = {
     {.name = "section",
      .key = KEY_SECTION,
      .arg = "NAME",
-     .doc = "Only this section, with interval, runs, status and id of every number: memory, small, "
-            "... ; vital: fifty rows that matter most"},
+     .doc = "Only this section, with interval, runs, status and id of every number: verdict, memory, "
+            "curve, flight, ladder, small, sizes, fusion, attention, weights, sampling, right, claims, "
+            "layer, links; several: small,sizes. vital: fifty rows that matter most"},
     {.name = "all", .key = KEY_ALL, .doc = "Every row"},
     {.name = "gaps", .key = KEY_GAPS, .doc = "Only what was not measured, or is not to be relied on"},
     {.name = "headline", .key = KEY_HEADLINE, .doc = "Only the head and the first section"},
@@ -479,7 +481,8 @@ static const char vital[] = "vital"; /* a list of rows, and no section of report
 
 struct report_options {
     enum table_format format;
-    const char *glob, *map, *section, *results, *html, *figures, *tex, *plots, *history, *fleet;
+    const char *glob, *map, *results, *html, *figures, *tex, *plots, *history, *fleet;
+    char section[SECTIONS_TEXT]; /* "small,sizes"; "": none is named */
     bool headline, quality, all, gaps, published, is_short;
     bool any; /* of the above */
     char **paths;
@@ -505,6 +508,21 @@ static void check_section(const char *name, const struct argp_state *state)
                  answers_names(names, sizeof names), suggest_text(meant, &near));
 }
 
+/* "small", or several: "small,sizes". Rows of "vital" are another kind of report. */
+static void take_sections(struct report_options *o, const char *names, struct argp_state *state)
+{
+    char name[80];
+
+    for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        check_section(name, state);
+        if (*o->section && strcmp(o->section, name) && (!strcmp(name, vital) || !strcmp(o->section, vital)))
+            command_fail(state, 0, "--section %s: not together with another section", vital);
+        if (!answers_is_among(o->section, name))
+            text_append(o->section, sizeof o->section, "%s%s", *o->section ? "," : "", name);
+    }
+}
+
 static error_t take(int key, char *argument, struct argp_state *state)
 {
     struct report_options *o = state->input;
@@ -514,10 +532,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_FORMAT:
         o->format = command_format(state, argument, "text, md, json or tsv");
         break;
-    case KEY_SECTION:
-        check_section(argument, state);
-        o->section = argument;
-        break;
+    case KEY_SECTION: take_sections(o, argument, state); break;
     case KEY_RESULTS:
         if (access(argument, R_OK | X_OK) != 0) /* silently without it, the head would differ */
             command_fail(state, errno, "--results %s", argument);
@@ -630,7 +645,7 @@ static bool print_answers(const struct bundle *const bundles[], size_t n,
                           const struct report_options *o)
 {
     const enum answers answers = o->is_short   ? ANSWERS_SHORT
-                                 : o->section  ? ANSWERS_ONE
+                                 : *o->section ? ANSWERS_ONE
                                  : o->headline ? ANSWERS_HEAD
                                                : ANSWERS_ALL;
     for (size_t i = 0; i < n; i++)
@@ -680,7 +695,7 @@ static void say_no_metric(const struct bundle *const bundles[], size_t n, const 
 static bool print_wanted(const struct bundle *const bundles[], size_t n,
                          const struct report_options *o)
 {
-    const bool is_vital = o->section && !strcmp(o->section, vital);
+    const bool is_vital = !strcmp(o->section, vital);
 
     if (writes_files(o))
         return write_wanted(bundles[0], o);
@@ -690,7 +705,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
         report_headline(stdout, bundles, n, o->format);
     else if (o->gaps)
         print_missing(stdout, bundles, n, o->format);
-    else if (o->section || o->headline || o->is_short || !wants_rows(o))
+    else if (*o->section || o->headline || o->is_short || !wants_rows(o))
         return print_answers(bundles, n, o);
     else if (!report_whole(stdout, bundles, n, o->format, o->glob)) {
         say_no_metric(bundles, n, o->glob);
@@ -702,7 +717,7 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
 /* JSON is of one bundle, and of its answers; TSV is of rows. */
 static const char *misused(const struct report_options *o)
 {
-    const bool is_vital = o->section && !strcmp(o->section, vital);
+    const bool is_vital = !strcmp(o->section, vital);
 
     if ((o->history || o->fleet) && o->is_named)
         return "--history, --fleet: of a folder, not together with a bundle";
@@ -712,9 +727,9 @@ static const char *misused(const struct report_options *o)
         return NULL;
     if (o->format == TABLE_JSON && (o->all || o->glob || is_vital))
         return "--format json: of the answers only; the rows are the bundle itself";
-    if (o->format == TABLE_JSON && o->n_paths > 1 && (o->section || o->headline))
+    if (o->format == TABLE_JSON && o->n_paths > 1 && (*o->section || o->headline))
         return "--format json: a section or the head is of one bundle";
-    if (o->format == TABLE_TSV && o->section && !is_vital)
+    if (o->format == TABLE_TSV && *o->section && !is_vital)
         return "--format tsv: of rows; sections have text, md and json";
     if (writes_files(o) && o->n_paths > 2)
         return "--html, --figures, --tex, --plots: of one bundle, or of two";
@@ -724,7 +739,7 @@ static const char *misused(const struct report_options *o)
 /* Several bundles, of which nothing else is asked. */
 static bool is_side_by_side(const struct report_options *o)
 {
-    return o->n_paths > 1 && !wants_rows(o) && !o->section && !o->headline && !o->gaps && !o->quality;
+    return o->n_paths > 1 && !wants_rows(o) && !*o->section && !o->headline && !o->gaps && !o->quality;
 }
 
 int report_main(int argc, char **argv)

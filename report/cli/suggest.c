@@ -1,5 +1,7 @@
 #include "report/cli/suggest.h"
 
+#include <fnmatch.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,7 +55,21 @@ void suggest_try(struct suggest *s, const char *word)
 struct suggest suggest_for_metric(char typed[SUGGEST_WORD], const char *glob)
 {
     snprintf(typed, SUGGEST_WORD, "%.*s", (int)strcspn(glob, "{*?["), glob);
-    return suggest_for(typed);
+    struct suggest near = suggest_for(typed);
+    near.glob = glob;
+    return near;
+}
+
+/* "launch.edge{mode=graph}", of which the id has more keys: "launch.edge{mode=graph*" matches. */
+static bool lacks_keys(const char *glob, const char *id)
+{
+    char open[SUGGEST_WORD];
+    const size_t n = strlen(glob);
+
+    if (n < 2 || n + 1 >= SUGGEST_WORD || glob[n - 1] != '}')
+        return false;
+    snprintf(open, sizeof open, "%.*s*", (int)n - 1, glob);
+    return fnmatch(open, id, 0) == 0;
 }
 
 void suggest_try_metrics(struct suggest *s, const struct rows *rows)
@@ -66,11 +82,16 @@ void suggest_try_metrics(struct suggest *s, const struct rows *rows)
         suggest_try(s, name);
         snprintf(name, sizeof name, "%.*s", (int)strcspn(row->id, "{"), row->id);
         suggest_try(s, name);
+        if (lacks_keys(s->glob, row->id)) {
+            s->distance = 0;
+            snprintf(s->best, sizeof s->best, "%.*s", (int)strlen(s->glob) - 1, s->glob);
+        }
     }
 }
 
 char *suggest_text(char text[SUGGEST_TEXT], const struct suggest *s)
 {
-    snprintf(text, SUGGEST_TEXT, s->best[0] ? "; did you mean '%s'?" : "%s", s->best);
+    snprintf(text, SUGGEST_TEXT, s->best[0] ? "; did you mean '%s%s'?" : "%s%s", s->best,
+             s->best[0] && s->glob ? "*" : "");
     return text;
 }
