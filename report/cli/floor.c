@@ -88,7 +88,7 @@ static const char *say_bytes(char text[32], double bytes)
     return text;
 }
 
-/* What would halve the prediction `time`, and what would not. */
+/* What the prediction `time` would be. Of twice the bandwidth nothing may be known. */
 static void say_what_if(FILE *out, const struct what_if *what_if, double time)
 {
     const struct {
@@ -97,18 +97,20 @@ static void say_what_if(FILE *out, const struct what_if *what_if, double time)
     } changes[] = {{"half as many bytes per weight", what_if->half_weights},
                    {"twice the bandwidth", what_if->twice_bandwidth},
                    {"no wait between steps", what_if->no_edges}};
-    enum { N_CHANGES = sizeof changes / sizeof changes[0] };
+    static const double NOTHING = 0.005;
     char text[32];
-    size_t halves = 0;
+    size_t said = 0;
 
-    for (size_t i = 0; i < N_CHANGES; i++)
-        if (changes[i].share <= 0.55)
-            fprintf(out, "%s%s", halves++ ? " or " : "To halve it takes ", changes[i].words);
-    fputs(halves ? ". " : "", out);
-    for (size_t i = 0; i < N_CHANGES; i++)
-        if (changes[i].share > 0.55)
-            fprintf(out, "With %s it would be %s. ", changes[i].words,
-                    say(text, changes[i].share * time, "ns"));
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++)
+        if (isfinite(changes[i].share)) {
+            fprintf(out, "%s%s%s %s", said ? ", with " : "With ", changes[i].words,
+                    said ? "" : " it would be", say(text, changes[i].share * time, "ns"));
+            said++;
+        }
+    fputs(said ? ". " : "", out);
+    if (what_if->twice_bandwidth > what_if->half_weights + NOTHING)
+        fputs("Twice the bandwidth helps less: what an SM has fetched ahead then lasts half as long, and "
+              "covers less of the waits between steps. ", out);
 }
 
 static void say_floor(FILE *out, const struct pass *pass, const struct primitives *p)
@@ -197,12 +199,18 @@ static void packaging_cells(struct table *table, const struct pass *pass, size_t
 /* A paragraph, broken into lines where a person reads it as it stands. */
 static void print_words(FILE *out, const char *words, enum table_format format)
 {
-    if (format != TABLE_MD) {
+    if (format == TABLE_MD)
+        table_put(out, words, format);
+    else
         table_wrap(out, words, 0, 0);
-        return;
-    }
-    table_put(out, words, format);
     fputs("\n", out);
+}
+
+/* "nvidia-h200"; of a bundle of several GPUs "one GPU of 2x-nvidia-h200". */
+static const char *say_board(char text[80], const struct bundle *bundle)
+{
+    snprintf(text, 80, "%s%.60s", bundle_gpus(bundle) > 1 ? "one GPU of " : "", bundle->name);
+    return text;
 }
 
 static char *words_of(const struct pass *pass, const struct primitives *p)
@@ -267,11 +275,11 @@ static void print_packagings(FILE *out, const struct pass *pass, const struct pr
 static void print_one(FILE *out, const struct pass *pass, const struct primitives *p,
                       const struct bundle *bundle, enum table_format format)
 {
-    char title[200];
+    char title[200], board[80];
     char *words = words_of(pass, p);
 
-    snprintf(title, sizeof title, "%.60s on %.60s, context %.0f, batch %.0f", pass->model->name,
-             bundle->name, pass->context, pass->batch);
+    snprintf(title, sizeof title, "%.60s on %s, context %.0f, batch %.0f", pass->model->name,
+             say_board(board, bundle), pass->context, pass->batch);
     fputs(format == TABLE_MD ? "## " : "", out);
     table_put(out, title, format);
     fputs("\n\n", out);
@@ -280,7 +288,8 @@ static void print_one(FILE *out, const struct pass *pass, const struct primitive
     free(words);
     if (!(pass->model->decode.layers > 0) || pass->batch > BATCH_ESTIMATED)
         return;
-    fputc('\n', out);
+    if (format == TABLE_MD)
+        fputc('\n', out);
     print_packagings(out, pass, p, format);
 }
 
@@ -320,11 +329,21 @@ static void print_cells(FILE *out, const struct pass *passes, size_t n)
     table_print(out, &table, TABLE_TSV, NULL);
 }
 
+/* What the columns are, for who reads the table alone. */
+static const char columns[] =
+    "floor: what no packaging beats, the longest of three: all bytes at the fastest read of the memory, "
+    "all products at the peak of the tensor cores, all dependent steps one after the other. Then what is "
+    "predicted of packagings, which are ways to split a step into kernels: near: one kernel, in which "
+    "weights stream ahead of the steps from the memory behind each SM's half of the L2, and values tell "
+    "their readers that they are there; values: the same, with weights anywhere; dependent: six fused "
+    "kernels a layer, with programmatic dependent launch; graph: a kernel per operator, by graph. in 50 "
+    "ms: so many steps fit in a row, at the floor.";
+
 static void print_table(FILE *out, const struct pass *passes, size_t n, const struct bundle *bundle,
                         enum table_format format)
 {
     struct table table = table_new("lrrrrrrr");
-    char text[32], title[200];
+    char text[32], title[200], board[80];
     static const char *const heads[] = {"model", "context", "floor", "near", "values", "dependent",
                                         "graph", "in 50 ms"};
 
@@ -344,9 +363,11 @@ static void print_table(FILE *out, const struct pass *passes, size_t n, const st
                        say(text, estimate_told(&pass->by[shown[i]], shown[i], CENTRE), "ns"));
         table_cell(&table, "%s", say_times(text, pass->floor));
     }
-    snprintf(title, sizeof title, "One decode step on %.60s: its floor, and what is predicted of "
-             "packagings", bundle->name);
+    snprintf(title, sizeof title, "One decode step on %s: its floor, and what is predicted of "
+             "packagings", say_board(board, bundle));
     table_print(out, &table, format, title);
+    if (format == TABLE_TEXT)
+        print_words(out, columns, format);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */

@@ -280,8 +280,18 @@ def check_words(path, work):
     for words in (["--model", "llama-1b"], ["--model", "speech"], ["--model", "llama-70b", "--context", "32768"],
                   ["--model", "llama-1b", "--batch", "64"], []):
         status, text, said = floor(*words, path)
+        check(text.endswith("\n") and not text.endswith("\n\n"), f"floor {' '.join(words)}: ends with a line")
         check(status == 0 and not said and max(map(len, text.splitlines())) <= 100,
               f"floor {' '.join(words)}: at most 100 columns", said or text)
+    text = " ".join(told("floor", path).split())
+    check(all(f" {column}: " in text for column in ("floor", "near", "values", "dependent", "graph", "in 50 ms")),
+          "without a model the columns are explained", text[-600:])
+    for model, helps_less in (("llama-1b", True), ("llama-8b", True)):
+        text = " ".join(told("floor", "--model", model, path).split())
+        half, fast, unit = re.search(r"With half as many bytes per weight it would be ([0-9.]+) \S+, with twice the bandwidth "
+                                     r"([0-9.]+) (\S+), with no wait", text).groups()
+        check(float(half) < float(fast) and ("helps less: " in text) == helps_less,
+              f"{model}: what bytes and bandwidth would change has its numbers, and why", (half, fast, unit))
     no_ring = [batch for batch in "1234" if "no ring of three tiles fits" in
                " ".join(told("floor", "--model", "llama-8b", "--batch", batch, path).split())]
     rows = cells(path, "--model", "llama-8b", "--batch", "4")
