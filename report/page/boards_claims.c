@@ -9,8 +9,10 @@
 
 enum { SHOWN = 8 }; /* sentences; further claims by their ids */
 
+/* Of the boards that have one GPU: by runs of several no claim is judged. */
 struct ledgers {
     struct tellings of[BOARDS_MOST];
+    char letter[BOARDS_MOST]; /* that the board has in the report */
     size_t n;
 };
 
@@ -53,7 +55,7 @@ static const char *deciders(struct section *s, const struct ledgers *l, size_t i
 
     for (size_t board = 0; board < l->n; board++)
         if (is_decided(at(l, board, i))) {
-            letters = section_text(s, "%s%s%c", letters, n ? " " : "", (int)('A' + board));
+            letters = section_text(s, "%s%s%c", letters, n ? " " : "", l->letter[board]);
             n++;
         }
     return n == l->n ? "" : letters;
@@ -75,7 +77,7 @@ static void put_sentences(struct grid *grid, struct section *s, const struct led
     for (size_t board = 0; board < l->n; board++) {
         const struct telling *t = at(l, board, i);
         grid_text(grid, board ? "" : t->claim->id);
-        grid_text(grid, section_text(s, "%c", (int)('A' + board)));
+        grid_text(grid, section_text(s, "%c", l->letter[board]));
         grid_text(grid, telling_word(t->finding.verdict));
         grid_text(grid, section_text(s, "%s", t->sentence)); /* outlives the ledger */
     }
@@ -145,11 +147,34 @@ static size_t say_partial(struct section *s, const struct ledgers *l)
 static bool open_ledgers(struct ledgers *l, const struct boards *boards)
 {
     for (size_t i = 0; i < boards->n; i++) {
-        if (!tellings_open(&l->of[i], boards->of[i].bundle, NULL))
+        if (bundle_gpus(boards->of[i].bundle) > 1)
+            continue;
+        if (!tellings_open(&l->of[l->n], boards->of[i].bundle, NULL))
             return false;
-        l->n++;
+        l->letter[l->n++] = (char)('A' + i);
     }
     return true;
+}
+
+static size_t judging(const struct boards *boards)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < boards->n; i++)
+        n += bundle_gpus(boards->of[i].bundle) == 1;
+    return n;
+}
+
+/* "B is of 2 GPUs, C of 4", of the boards of several; "" where all have one. */
+static const char *say_several(struct section *s, const struct boards *boards)
+{
+    const char *said = "";
+
+    for (size_t i = 0; i < boards->n; i++)
+        if (bundle_gpus(boards->of[i].bundle) > 1)
+            said = section_text(s, "%s%s%c %s %zu%s", said, *said ? ", " : "", (int)('A' + i),
+                                *said ? "of" : "is of", bundle_gpus(boards->of[i].bundle),
+                                *said ? "" : " GPUs");
+    return said;
 }
 
 static void find(struct section *s, size_t n, size_t n_disputed, size_t n_partial)
@@ -165,10 +190,7 @@ static void find(struct section *s, size_t n, size_t n_disputed, size_t n_partia
 
 bool boards_judge(const struct boards *boards)
 {
-    for (size_t i = 0; i < boards->n; i++)
-        if (bundle_gpus(boards->of[i].bundle) == 1)
-            return true;
-    return false;
+    return judging(boards) >= 2;
 }
 
 void boards_claims(const struct boards *boards, struct section *s)
@@ -178,8 +200,13 @@ void boards_claims(const struct boards *boards, struct section *s)
     s->name = "claims";
     s->title = "CLAIMS";
     s->has_no_number = true;
-    if (!boards_judge(boards)) {
+    if (judging(boards) == 0) {
         s->finding = "no claim is judged by runs of several GPUs; a run of one GPU has them.";
+        return;
+    }
+    const char *const several = say_several(s, boards);
+    if (!boards_judge(boards)) {
+        s->finding = section_text(s, "%s, by which no claim is judged.", several);
         return;
     }
     if (!open_ledgers(&l, boards)) {
@@ -187,7 +214,9 @@ void boards_claims(const struct boards *boards, struct section *s)
     } else {
         const size_t n_disputed = tabulate(s, &l), n_partial = say_partial(s, &l);
         find(s, l.of[0].n, n_disputed, n_partial);
+        if (*several)
+            section_note(s, "%s, by which no claim is judged.", several);
     }
-    for (size_t i = 0; i < boards->n; i++)
+    for (size_t i = 0; i < l.n; i++)
         tellings_free(&l.of[i]);
 }

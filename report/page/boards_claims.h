@@ -8,7 +8,7 @@ struct telling;
 
 boards_builder boards_claims;
 
-/* Is a claim judged by one of the boards? Not where each has several GPUs. */
+/* Is a claim judged by two of the boards? Runs of several GPUs judge none. */
 bool boards_judge(const struct boards *boards);
 
 /* Do two boards say another thing of a claim, of which at least one decides it? */

@@ -177,6 +177,19 @@ def check_committed():
               f"{board}: where only a column is of two rounds, it is named, and no row")
 
 
+def check_beside():
+    """A board of one GPU beside one of two, in both orders, and beside two others."""
+    two = newest_whole(dict(board_folders())["2x-nvidia-h200"])
+    for paths, said in (((H200, two), "B is of 2 GPUs"), ((two, H200), "A is of 2 GPUs"), ((H200, two, H100), "B is of 2 GPUs")):
+        text = told("report", *paths).split("\nCLAIMS ")[-1]
+        check(f"{said}, by which no claim is judged." in " ".join(text.split()) and
+              ("Only A" in text) == (len(paths) == 3) and not re.search(r"^ {8}B ", text, re.M),
+              f"claims are compared among boards of one GPU: {said}", text[:400])
+    for words in ([], ["--model", "llama-8b"]):
+        text = told("floor", *words, two)
+        check(" on one GPU of 2x-nvidia-h200" in text.splitlines()[0], "a floor is of one of its GPUs", text[:100])
+
+
 def main():
     newest = newest_whole(H100)
     two = linked(read(newest))
@@ -189,6 +202,7 @@ def main():
         check_alone(newest, two, folder)
         check_judged(path, two, folder)
         check_committed()
+        check_beside()
     return finish()
 
 
