@@ -1,6 +1,9 @@
 /* The ledger: all claims of report/claims/, in the order of their numbers. */
 #include "report/claims/rules.h"
 
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "report/bundle/instrument.h"
@@ -63,6 +66,43 @@ const struct claim *claim_find(const char *id)
             if (!strcmp(s->claims[i].id, id))
                 return &s->claims[i];
     return NULL;
+}
+
+/* "24" means C24, "5" C05. */
+static bool matches(const char *glob, size_t length, const char *id)
+{
+    char whole[80];
+    const bool is_bare = length > 0 && isdigit((unsigned char)*glob);
+    const bool is_short = is_bare && (length < 2 || !isdigit((unsigned char)glob[1]));
+
+    snprintf(whole, sizeof whole, "%s%s%.*s", is_bare ? "C" : "", is_short ? "0" : "", (int)length, glob);
+    return fnmatch(whole, id, FNM_CASEFOLD) == 0;
+}
+
+bool claim_is_wanted(const char *globs, const char *id)
+{
+    for (const char *at = globs; at && *at; at += *at == ',') {
+        const size_t length = strcspn(at, ",");
+        if (matches(at, length, id))
+            return true;
+        at += length;
+    }
+    return !globs;
+}
+
+const char *claim_unknown(const char *globs, size_t *length)
+{
+    for (const char *at = globs; at && *at; at += *at == ',') {
+        const struct claim *claim = claim_after(NULL);
+        *length = strcspn(at, ",");
+        while (claim && !matches(at, *length, claim->id))
+            claim = claim_after(claim);
+        if (!claim)
+            return at;
+        at += *length;
+    }
+    *length = 0;
+    return globs && !*globs ? globs : NULL;
 }
 
 const char *claim_reference(const char *article)

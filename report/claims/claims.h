@@ -126,6 +126,13 @@ size_t claim_place(const struct claim *claim);
 /* The articles in the order in which the ledger meets them; NULL past the last one. */
 const char *claim_article(size_t i);
 
+/* Is an id meant by one of some globs, with commas between? In any case, and also as a bare number:
+ * "C24", "c24", "24,C5*". NULL means all. */
+bool claim_is_wanted(const char *globs, const char *id);
+
+/* The first of the globs that means no claim, and its length; NULL: there is none. */
+const char *claim_unknown(const char *globs, size_t *length);
+
 /* The claim of that id, or NULL. */
 const struct claim *claim_find(const char *id);
 

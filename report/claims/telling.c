@@ -1,7 +1,6 @@
 #include "report/claims/telling.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -332,7 +331,7 @@ void telling_judge(struct telling *t, const struct claim *claim, const struct bu
 
 /* --- all claims ------------------------------------------------------------------------------- */
 
-bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *glob)
+bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *globs)
 {
     const struct claim *claim;
     size_t n = 0;
@@ -343,9 +342,18 @@ bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *
     if (!t->telling)
         return false;
     for (claim = claim_after(NULL); claim; claim = claim_after(claim))
-        if (!glob || fnmatch(glob, claim->id, 0) == 0)
+        if (claim_is_wanted(globs, claim->id))
             telling_judge(&t->telling[t->n++], claim, bundle);
     return true;
+}
+
+void tellings_keep(struct tellings *t, enum claim_verdict verdict)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->telling[i].finding.verdict == verdict)
+            t->telling[n++] = t->telling[i];
+    t->n = n;
 }
 
 void tellings_free(struct tellings *t)

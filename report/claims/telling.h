@@ -21,8 +21,12 @@ struct tellings {
     size_t n;
 };
 
-/* Judges all claims, or those whose id matches a glob (NULL: all). False when memory is short. */
-bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *glob);
+/* Judges all claims, or those that globs mean (NULL: all; see claim_is_wanted()). False when memory is
+ * short. */
+bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *globs);
+
+/* Keeps those of one verdict. */
+void tellings_keep(struct tellings *t, enum claim_verdict verdict);
 void tellings_free(struct tellings *t);
 
 /* Judges one claim, and forms its sentence; or forms the sentence of what was found. */

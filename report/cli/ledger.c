@@ -1,9 +1,9 @@
 /* gpufloor claims: the ledger of a bundle, as text, Markdown, tab-separated values or JSON. */
-#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "report/bundle/counted.h"
 #include "report/cli/catalogue.h"
@@ -14,7 +14,7 @@
 #include "report/cli/origin.h"
 #include "report/page/out.h"
 
-enum { KEY_FORMAT = 256, KEY_ID, KEY_SEARCH, KEY_NEEDS, KEY_COUNTERS };
+enum { KEY_FORMAT = 256, KEY_ID, KEY_SEARCH, KEY_NEEDS, KEY_COUNTERS, KEY_VERDICT };
 enum { COUNTERS_MAX = 32, BUNDLES_MAX = 8 };
 
 static const struct argp_option options_table[] = {
@@ -22,7 +22,11 @@ static const struct argp_option options_table[] = {
     {.name = "id",
      .key = KEY_ID,
      .arg = "GLOB",
-     .doc = "All of the claims whose id matches, for example C41 or 'C4*'"},
+     .doc = "All of the claims whose id matches, for example C41, 41, 'C4*' or 41,C50b"},
+    {.name = "verdict",
+     .key = KEY_VERDICT,
+     .arg = "yes|no|partly|cant-tell|open",
+     .doc = "Only the claims of this verdict"},
     {.name = "search",
      .key = KEY_SEARCH,
      .arg = "TEXT",
@@ -39,7 +43,8 @@ static const struct argp_option options_table[] = {
 };
 
 static const struct exclusion excluded[] = {
-    {"needs", "counters format id search", NULL},
+    {"needs", "counters format id search verdict", NULL},
+    {"search", "verdict", "it shows all that is found of a quote"},
     {"search", "id format=md format=tsv format=json", "what it finds is shown as text"},
     {0},
 };
@@ -52,7 +57,19 @@ struct claims_options {
     const char *counters[COUNTERS_MAX];
     size_t n_counters;
     bool needs;
+    int verdict; /* LEDGER_ALL, or the one that is wanted */
 };
+
+/* "can't tell" is also "cant-tell", which needs no quotes in a shell. */
+static int verdict_of(const char *word, struct argp_state *state)
+{
+    for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++)
+        if (!strcmp(word, telling_word((enum claim_verdict)verdict)))
+            return verdict;
+    if (!strcmp(word, "cant-tell"))
+        return CLAIM_NOT_TESTABLE;
+    command_fail(state, 0, "--verdict %s: expected one of yes no partly cant-tell open", word);
+}
 
 static error_t take(int key, char *argument, struct argp_state *state)
 {
@@ -64,6 +81,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         break;
     case KEY_SEARCH: o->search = argument; break;
     case KEY_ID: o->glob = argument; break;
+    case KEY_VERDICT: o->verdict = verdict_of(argument, state); break;
     case KEY_NEEDS: o->needs = true; break;
     case KEY_COUNTERS:
         if (o->n_counters == COUNTERS_MAX)
@@ -81,19 +99,9 @@ static error_t take(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-/* The next claim after one (NULL: the first) whose id matches; NULL after the last. */
-static const struct claim *next_claim(const struct claim *claim, const char *glob)
+static void print_tsv(FILE *out, const struct bundle *bundle, const struct tellings *t)
 {
-    while ((claim = claim_after(claim)) && glob && fnmatch(glob, claim->id, 0) != 0)
-        ;
-    return claim;
-}
-
-static void print_tsv(FILE *out, const struct bundle *bundle, const char *glob)
-{
-    const struct claim *claim;
     struct table table = table_new("lllll");
-    struct finding finding;
     char dates[CLAIM_DATES];
 
     table_cell(&table, "id");
@@ -101,12 +109,13 @@ static void print_tsv(FILE *out, const struct bundle *bundle, const char *glob)
     table_cell(&table, "claim");
     table_cell(&table, "evidence");
     table_cell(&table, "dates");
-    for (claim = next_claim(NULL, glob); claim; claim = next_claim(claim, glob)) {
-        claim_judge(claim, bundle, &finding);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct claim *claim = t->telling[i].claim;
+        const struct finding *finding = &t->telling[i].finding;
         table_cell(&table, "%s", claim->id);
-        table_cell(&table, "%s", claim_verdict_name(finding.verdict));
+        table_cell(&table, "%s", claim_verdict_name(finding->verdict));
         table_cell(&table, "%s", claim->statement);
-        table_cell(&table, "%s; %s", finding.evidence, finding.controls);
+        table_cell(&table, "%s; %s", finding->evidence, finding->controls);
         table_cell(&table, "%s", claim_dates(claim, bundle, dates));
     }
     table_print(out, &table, TABLE_TSV, NULL);
@@ -172,11 +181,19 @@ void ledger_head(FILE *out, const struct bundle *bundle, enum table_format forma
 
 /* --- the command ------------------------------------------------------------------------------ */
 
+/* Is it the id of a claim, and no file? */
+static bool is_claim(const char *path)
+{
+    size_t length;
+    return access(path, F_OK) != 0 && !strpbrk(path, "*?[,") && !claim_unknown(path, &length);
+}
+
 static bool read_bundle(struct bundle *bundle, const char *path, const struct claims_options *o)
 {
     char why[DOCUMENT_WHY];
     if (!catalogue_read(bundle, path, why) || !counted_open(bundle, o->counters, o->n_counters, why)) {
-        out_say("gpufloor claims: %s\n", why);
+        out_say("gpufloor claims: %s%s%s\n", why, is_claim(path) ? "; a claim is named by --id=" : "",
+                is_claim(path) ? path : "");
         return false;
     }
     if (bundle_gpus(bundle) > 1) {
@@ -202,16 +219,18 @@ static int print_one(const struct bundle *bundle, const struct claims_options *o
         out_say("gpufloor claims: out of memory\n");
         return EXIT_TROUBLE;
     }
+    if (o->verdict != LEDGER_ALL)
+        tellings_keep(&t, (enum claim_verdict)o->verdict);
     if (o->format == TABLE_JSON || o->glob)
         elsewhere = elsewhere_open(bundle);
     if (o->format == TABLE_TSV)
-        print_tsv(stdout, bundle, o->glob);
+        print_tsv(stdout, bundle, &t);
     else if (o->format == TABLE_JSON)
         ledger_json(stdout, bundle, &t, elsewhere);
     else if (o->format == TABLE_MD || o->glob)
         ledger_details(stdout, bundle, &t, elsewhere, o->format);
     else
-        ledger_text(stdout, bundle, &t);
+        ledger_text(stdout, bundle, &t, o->verdict);
     free(elsewhere);
     tellings_free(&t);
     return EXIT_FINE;
@@ -236,7 +255,8 @@ static int print_all(const struct claims_options *o)
 int claims_main(int argc, char **argv)
 {
     char standard[PATH_MAX];
-    struct claims_options o = {0};
+    struct claims_options o = {.verdict = LEDGER_ALL};
+    size_t length;
     const struct argp parser = {
         .options = options_table,
         .parser = take,
@@ -251,16 +271,17 @@ int claims_main(int argc, char **argv)
         needs_print(stdout);
         return EXIT_FINE;
     }
-    if (!next_claim(NULL, o.glob)) {
-        out_say("gpufloor claims: --id %s: no claim matches\n", o.glob);
+    const char *unknown = claim_unknown(o.glob, &length);
+    if (unknown) {
+        out_say("gpufloor claims: --id %.*s: no claim matches\n", (int)length, unknown);
         return EXIT_TROUBLE;
     }
     if (o.n_paths == 0 && !catalogue_standard("claims", standard))
         return EXIT_TROUBLE;
     if (o.n_paths == 0)
         o.paths[o.n_paths++] = standard;
-    if (o.n_paths > 1 && (o.search || o.format != TABLE_TEXT)) {
-        out_say("gpufloor claims: several bundles are compared as text, without --search\n");
+    if (o.n_paths > 1 && (o.search || o.format != TABLE_TEXT || o.verdict != LEDGER_ALL)) {
+        out_say("gpufloor claims: several bundles are compared as text, without --search and --verdict\n");
         return EXIT_TROUBLE;
     }
     return print_all(&o);

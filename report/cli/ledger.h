@@ -9,8 +9,9 @@
 #include "report/cli/table.h"
 
 /* For readers: totals, the table by article, a sentence for each claim, the index of what cannot be
- * told. */
-void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *t);
+ * told. `t` may have been kept to one verdict: then `only` is that one. */
+enum { LEDGER_ALL = -1 };
+void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *t, int only);
 
 /* All of each claim: quote, figures, parts, controls, rule, dates, other boards. */
 void ledger_details(FILE *out, const struct bundle *bundle, const struct tellings *t,

@@ -30,6 +30,18 @@ void ledger_totals(FILE *out, const struct tellings *t, enum table_format format
     table_print(out, &table, format, NULL);
 }
 
+/* "33 of 118 claims hold." */
+static void print_kept(FILE *out, size_t n, int only)
+{
+    static const char *const what[] = {"hold", "do not hold", "hold in part", "cannot be told",
+                                       "are open"};
+    size_t all = 0;
+
+    for (const struct claim *claim = claim_after(NULL); claim; claim = claim_after(claim))
+        all++;
+    fprintf(out, "%zu of %zu claims %s.\n\n", n, all, what[only]);
+}
+
 static void print_sum(FILE *out, const struct tellings *t)
 {
     static const char *const what[] = {"hold", "do not", "hold in part", "cannot be told",
@@ -231,15 +243,19 @@ static void print_index(FILE *out, const struct tellings *t)
     }
 }
 
-void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *t)
+void ledger_text(FILE *out, const struct bundle *bundle, const struct tellings *t, int only)
 {
     const char *article;
 
     origin_print(out, bundle, NULL, TABLE_TEXT);
     fputs("\n\n", out);
-    print_sum(out, t);
-    ledger_totals(out, t, TABLE_TEXT);
-    for (size_t i = 0; (article = claim_article(i)); i++)
+    if (only != LEDGER_ALL) {
+        print_kept(out, t->n, only);
+    } else {
+        print_sum(out, t);
+        ledger_totals(out, t, TABLE_TEXT);
+    }
+    for (size_t i = 0; only != CLAIM_OPEN && (article = claim_article(i)); i++)
         print_article(out, t, article);
     print_open(out, t);
     print_index(out, t);

@@ -134,6 +134,25 @@ def check_search():
     check(none.is_one_line(), "a text that no quote has")
 
 
+def check_verdicts(board, folder, document):
+    """Ids in any case, as numbers, several; and only the claims of a verdict, in each format."""
+    for asked, ids in (("c24", ["C24"]), ("24", ["C24"]), ("5,C24b", ["C05", "C24b"]), ("C1?", None)):
+        found = [c["id"] for c in json.loads(claims("--id", asked, "--format=json", folder).out)["claims"]]
+        check(found == (ids or [c["id"] for c in document["claims"] if re.fullmatch("C1.", c["id"])]),
+              f"{board}: --id {asked}", found)
+    for verdict, word in dict(DECIDED, OPEN="open", **{"NOT TESTABLE": "cant-tell"}).items():
+        wanted = [c["id"] for c in document["claims"] if c["verdict"] == verdict]
+        rows = claims(f"--verdict={word}", "--format=tsv", folder).out.splitlines()[1:]
+        check([row.split("\t")[:2] for row in rows] == [[one, verdict] for one in wanted],
+              f"{board}: --verdict={word} as rows", rows)
+        text = claims(f"--verdict={word}", folder).out
+        others = {c["id"] for c in document["claims"]} - set(wanted)
+        check(f"\n{len(wanted)} of {len(document['claims'])} claims " in text and
+              not set(re.findall(r"^(C\d\d\w?) ", text, re.M)) & others, f"{board}: --verdict={word}", text)
+    check(claims("--verdict=can't tell", folder).out == claims("--verdict=cant-tell", folder).out,
+          f"{board}: the words of the ledger are taken, too")
+
+
 def check_elsewhere():
     with tempfile.TemporaryDirectory() as results:
         for board, name in (("nvidia-h200", "full.json"), ("nvidia-l40s", "other_board.json")):
@@ -190,6 +209,9 @@ def main():
         check_schema("claims", document, *(lambda spoilt, plant=plant: spoilt["claims"][0].update(plant) for plant in (
             {"verdict": "PERHAPS"}, {"surprise": 10}, {"why": {"class": "tired"}}, {"figures": [{}]})))
         check_text(board, folder, document)
+    board, folder = boards_of_one()[0]
+    newest = newest_whole(folder)
+    check_verdicts(board, newest, json.loads(claims("--format=json", newest).out))
     check_variants()
     check_clauses()
     check_search()

@@ -219,6 +219,8 @@ class Compare(Command):
 
 class Claims(Command):
     values = {"counters": os.path.join(H200, "counters", COUNTED), "id": "C[1-4]*", "search": "memory"}
+    # no claim that holds not, or is open, takes those counts
+    apart = {(f"--counters={values['counters']}", f"--verdict={verdict}") for verdict in ("no", "open")}
 
     def base(self, given):
         return [SOME]
@@ -328,9 +330,21 @@ MEANT = [
     (["report", "--metric"], "--metric: expected --metric=GLOB"),
     (["report", "--all=3"], "--all: takes no value"),
     (["report", "--section=memry"], "--section memry: expected one of .*; did you mean 'memory'\\?"),
-    (["report", "--metric=lunch.*", "SMALL"], "--metric lunch.\\*: no metric matches; did you mean 'launch.'\\?"),
-    (["report", "--metric=launch.sumbit", "SMALL"], "no metric matches; did you mean 'launch.submit'\\?"),
-    (["compare", "--metric=lunch.*", "SMALL", "SMALL"], "no metric to compare; did you mean 'launch.'\\?"),
+    (["report", "--metric=lunch.*", "SMALL"], "--metric lunch.\\*: no metric matches; did you mean 'launch\\.\\*'\\?"),
+    (["report", "--metric=launch.sumbit", "SMALL"], "no metric matches; did you mean 'launch.submit\\*'\\?"),
+    (["report", "--metric=launch.submit", "SMALL"], "no metric matches; did you mean 'launch.submit\\*'\\?"),
+    (["compare", "--metric=lunch.*", "SMALL", "SMALL"], "no metric to compare; did you mean 'launch\\.\\*'\\?"),
+    (["ledger"], "unknown command 'ledger'.*; the ledger is 'gpufloor claims'$"),
+    (["page"], "unknown command 'page'.*; a page is written by 'gpufloor report --html=FILE'$"),
+    (["report", "--section=small,memry", "SMALL"], "--section memry: expected one of "),
+    (["report", "--section=small", "--section=vital", "SMALL"], "--section vital: not together with another"),
+    (["report", "nvidia-h200"], "No such file or directory; did you mean '.*results/nvidia-h200'\\?"),
+    (["floor", "nvidia-h200"], "No such file or directory; did you mean '.*results/nvidia-h200'\\?"),
+    (["report", "SMALL", "COUNTED"], "shows such a document alone: name one file"),
+    (["check", H200], "a folder; check takes files: .*/\\*.json"),
+    (["claims", "c24"], "c24: No such file or directory; a claim is named by --id=c24"),
+    (["claims", "--id=24,C999"], "--id C999: no claim matches"),
+    (["claims", "--verdict=maybe"], "--verdict maybe: expected one of yes no partly cant-tell open"),
     (["list", "memory_latncy", "null", "nul"], "unknown probe 'memory_latncy'"),
     (["run", "nulll"], "unknown probe 'nulll'.*; did you mean 'null'\\?"),
     (["counters", "spni"], "unknown probe 'spni'"),
