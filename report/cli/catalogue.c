@@ -230,9 +230,10 @@ static void tell_meant(const char *path, char why[DOCUMENT_WHY])
                                                   "name one file");
     else if (!is_there && *path && !strchr(path, '/') && strcmp(path, "-") &&
              snprintf(near, sizeof near, "results/%s", path) < PATH_MAX &&
-             access(home_path(board, HOME_RESULTS, path), R_OK | X_OK) == 0)
+             (access(near, R_OK | X_OK) == 0 ||
+              access(home_path(board, HOME_RESULTS, path), R_OK | X_OK) == 0))
         snprintf(why + used, DOCUMENT_WHY - used, "; did you mean '%.200s'?",
-                 access(near, F_OK) == 0 ? near : board);
+                 access(near, R_OK | X_OK) == 0 ? near : board);
 }
 
 static bool read_any(struct catalogue *asked, struct bundle *bundle, const char *path,

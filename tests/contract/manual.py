@@ -84,6 +84,9 @@ for command in commands:
         check(complete(command, option + "=") == set(value.split("|")), f"values of {command} {option}")
         check(complete(command, option, "") == set(value.split("|")), f"values of {command} {option}, as a word of its own")
 check(complete("report", "--section=") == expected_words("report", "--section"), "sections")
+named = said(GPUFLOOR, "report", "--help").split("--section=NAME")[1].split("--short")[0]
+check(not [name for name in expected_words("report", "--section") if not re.search(rf"\b{name}\b", named)],
+      "the help names each section", named)
 check(len(complete("report", "--section=")) > 10 and complete("report", "--section=me") == {"memory"}, "there are many")
 check(complete("compare", "--allow=") == expected_words("compare", "--allow") >= {"ecc", "mig"}, "conditions", complete("compare", "--allow="))
 check("stalls" in complete("counters", "--counters="), "sets of counters", complete("counters", "--counters="))
