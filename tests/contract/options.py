@@ -219,8 +219,8 @@ class Compare(Command):
 
 class Claims(Command):
     values = {"counters": os.path.join(H200, "counters", COUNTED), "id": "C[1-4]*", "search": "memory"}
-    # no claim that holds not, or is open, takes those counts
-    apart = {(f"--counters={values['counters']}", f"--verdict={verdict}") for verdict in ("no", "open")}
+    # no claim that does not hold, or is open, takes those counts
+    apart = {("--counters=" + values["counters"], "--verdict=no"), ("--counters=" + values["counters"], "--verdict=open")}
 
     def base(self, given):
         return [SOME]
