@@ -151,7 +151,7 @@ static double at_none(const double *at, const void *depths)
 static void find_fixed(struct cube_cost *cost, const struct row *short_k, const struct row *long_k,
                        struct finding *f)
 {
-    static const double less[] = {512, 1024}, more[] = {1024, 2048};
+    const double less[] = {512, 1024}, more[] = {1024, 2048};
     const struct row by_less =
         rule_formed(f, (const struct row *const[]){short_k, &cost->whole}, 2, "ns", at_none, less);
     const struct row by_more =
