@@ -413,7 +413,7 @@ static const struct claim claims[] = {
               "blocks\u2014fully engaging every SM\u2014the performance actually gets worse, "
               "dropping to ~17 microseconds.",
      .clause = "",
-     .since = "2026-11-22",
+     .since = "2026-11-28",
      .plain = {.yes = "gpufloor's kernels, too, take {ratio} times as long with a block for each "
                       "SM or more.",
                .no = "gpufloor's kernels take {ratio} times as long with a block for each SM or "
