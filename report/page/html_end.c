@@ -120,7 +120,7 @@ static const char authors[] = "The gpufloor authors";
 
 static const char *path_of(const struct bundle *bundle)
 {
-    return bundle->path ? bundle->path : "BUNDLE";
+    return bundle->path && strcmp(bundle->path, "-") != 0 ? bundle->path : "BUNDLE.json";
 }
 
 /* The code that measured it. */
