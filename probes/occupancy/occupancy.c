@@ -197,7 +197,7 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
 static unsigned flags_of_loads(const struct probe_run *r, const char *level, int warps, int loads)
 {
     bool hbm = !strcmp(level, "hbm"), few = warps == FEW_WARPS, ends = warps == 1 || warps == 64;
-    bool shown = (loads == 1 && (ends || few || warps == 16)) ||
+    bool shown = (loads == 1 && (ends || few || warps == 16 || (hbm && warps == 32))) ||
                  (loads == 8 && (few || warps == 8 || (hbm && warps >= 32))) ||
                  (hbm && ((loads == 4 && warps == 64) || (loads > 8 && few))) ||
                  (hbm && loads == 32 && (warps == 1 || warps == 2)) || /* for claim C13 */

@@ -213,7 +213,7 @@ class Report(Command):
 
 class Compare(Command):
     fine = (0, 1)
-    same = {("--strict", "--worse")}  # it has what that names
+    same = {("--strict", "--worse"), ("--worse", "--strict")}  # it has what that names
     unseen = {"allow"}  # of its bundles nothing is compared without it: see compared()
     values = {"threshold": "50", "metric": "[loc]*", "allow": "ecc", "results": os.path.join(GOLDEN, "results")}
 
