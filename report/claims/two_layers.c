@@ -116,8 +116,8 @@ static const struct claim claims[] = {
      .plain = {.yes = "In one kernel of two layers without a barrier of the grid, both are hardly "
                       "ever at work at once: surely {values:%} of the time, {turns:%} with two "
                       "items, {halves:%} with half of the blocks for each.",
-               .no = "Two layers in one kernel can overlap: {values:%} of the time, {turns:%} "
-                     "with two items, {halves:%} by halves.",
+               .no = "Two layers in one kernel overlap {values:%} of the time; two items "
+                     "{turns:%}, by halves {halves:%}.",
                .partly = "Two layers in one kernel at work at once: {parts}."},
      .surprise = 4,
      .statement = "In a persistent kernel, however it is built, two layers are never active at "
