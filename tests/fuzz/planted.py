@@ -27,8 +27,8 @@ FAULTS = [
      "    for (volatile int spin = row->centre < 0; spin;)\n        ;\n"
      "    if (row->stale)\n        return ROW_STALE;", "processor time"),
     ("an exit status that has no meaning", "status", "report/cli/ledger.c",
-     "no claim matches\\n\", o.glob);\n        return EXIT_TROUBLE;",
-     "no claim matches\\n\", o.glob);\n        return 3;", "exit status 3"),
+     "no claim matches\\n\", (int)length, unknown);\n        return EXIT_TROUBLE;",
+     "no claim matches\\n\", (int)length, unknown);\n        return 3;", "exit status 3"),
     ("an error without a word", "silent", "report/cli/report.c",
      "    if (misused(&o)) {\n        out_say(\"gpufloor report: %s\\n\", misused(&o));",
      "    if (misused(&o)) {", "not a word"),
