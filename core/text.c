@@ -16,3 +16,13 @@ void text_append(char *text, size_t size, const char *format, ...)
     text_append_list(text, size, format, arguments);
     va_end(arguments);
 }
+
+bool text_word(const char **list, const char **word, size_t *length)
+{
+    if (!*list || !**list)
+        return false;
+    *word = *list;
+    *length = strcspn(*list, ",");
+    *list += *length + ((*list)[*length] == ',');
+    return true;
+}

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "report/bundle/instrument.h"
 
 /* The linker marks both ends of the section that CLAIM_SUBJECT() fills. */
@@ -81,28 +82,29 @@ static bool matches(const char *glob, size_t length, const char *id)
 
 bool claim_is_wanted(const char *globs, const char *id)
 {
-    for (const char *at = globs; at && *at; at += *at == ',') {
-        const size_t length = strcspn(at, ",");
-        if (matches(at, length, id))
+    const bool means_all = !globs;
+    const char *glob;
+    size_t length;
+
+    while (text_word(&globs, &glob, &length))
+        if (matches(glob, length, id))
             return true;
-        at += length;
-    }
-    return !globs;
+    return means_all;
 }
 
 const char *claim_unknown(const char *globs, size_t *length)
 {
-    for (const char *at = globs; at && *at; at += *at == ',') {
+    const char *glob, *const none = globs && !*globs ? globs : NULL;
+
+    while (text_word(&globs, &glob, length)) {
         const struct claim *claim = claim_after(NULL);
-        *length = strcspn(at, ",");
-        while (claim && !matches(at, *length, claim->id))
+        while (claim && !matches(glob, *length, claim->id))
             claim = claim_after(claim);
         if (!claim)
-            return at;
-        at += *length;
+            return glob;
     }
     *length = 0;
-    return globs && !*globs ? globs : NULL;
+    return none;
 }
 
 const char *claim_reference(const char *article)

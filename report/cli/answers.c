@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "report/bundle/folder.h"
 #include "report/cli/catalogue.h"
 #include "report/page/emit.h"
@@ -174,14 +175,12 @@ static bool is_idle(const struct section_entry *entry, const struct section *bui
 
 bool answers_is_among(const char *sections, const char *name)
 {
-    const size_t length = strlen(name);
+    const char *word;
+    size_t length;
 
-    for (const char *at = sections; *at; at += *at == ',') {
-        const size_t n = strcspn(at, ",");
-        if (n == length && !strncmp(at, name, n))
+    while (text_word(&sections, &word, &length))
+        if (length == strlen(name) && !strncmp(word, name, length))
             return true;
-        at += n;
-    }
     return false;
 }
 

@@ -17,8 +17,8 @@ enum answers {
     ANSWERS_SHORT, /* ten numbers, the small product, the claims; in Markdown only */
 };
 
-/* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, or several, "small,sizes", and known. `results`
- * is the folder of all boards' committed results. False: out of memory. */
+/* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, or several, "small,sizes",
+ * and known. `results` is the folder of all boards' committed results. False: out of memory. */
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "report/page/out.h"
 
 /* Local loads and flags are part of remote ones; a graph's edge is part of a collective in a graph;
@@ -35,13 +36,13 @@ bool devices_take(const struct listed *program, size_t n_gpus)
 
 void devices_entry(const char *list, int at, char *text, size_t size)
 {
+    const char *word;
+    size_t length;
+
     snprintf(text, size, "%d", at);
-    for (int i = 0; list && *list; i++) {
-        const size_t length = strcspn(list, ",");
+    for (int i = 0; text_word(&list, &word, &length); i++)
         if (i == at)
-            snprintf(text, size, "%.*s", (int)length, list);
-        list += length + (list[length] == ',');
-    }
+            snprintf(text, size, "%.*s", (int)length, word);
 }
 
 void devices_show(struct run_options *options)
