@@ -189,6 +189,16 @@ static void find(struct section *section, const struct summary *summary, const s
                  number_say(a, sizeof a, &rate, NULL), say_fewest(section, fewest));
 }
 
+const char *section_flight_need(struct section *texts, const struct section *flight)
+{
+    const struct series *most = section_find(flight, "most of the rate");
+    if (!most)
+        return "";
+    const struct number needed = number_formed(most->point[0].x, "bytes", &most->point[0].y);
+    return section_text(texts, "; measured, %.0f %% takes %s", 100 * MOST,
+                        section_say(texts, &needed, NULL));
+}
+
 void section_flight(const struct summary *summary, struct section *section)
 {
     static const struct column columns[] = {

@@ -6,6 +6,7 @@
 
 #include "report/page/emit.h"
 #include "report/page/html.h"
+#include "report/page/sections.h"
 
 /* --- the board and the verdict ---------------------------------------------------------------- */
 
@@ -163,13 +164,9 @@ static void take_tiles(const struct page *page, struct section *texts, struct ti
     take_loads(summary, texts, tiles);
     tiles[4] = (struct tile){full ? number_formed(full->point[0].x, "bytes", &full->point[0].y)
                                   : number_none(),
-                             NULL, "in flight on each SM, at least, to get there"};
-    const struct series *most = flight ? section_find(flight, "most of the rate") : NULL;
-    if (most) {
-        const struct number needed = number_formed(most->point[0].x, "bytes", &most->point[0].y);
-        tiles[4].label = section_text(texts, "in flight on each SM, at least, to get there; measured, 90 %% takes %s",
-                                      section_say(texts, &needed, NULL));
-    }
+                             NULL,
+                             section_text(texts, "in flight on each SM, at least, to get there%s",
+                                          flight ? section_flight_need(texts, flight) : "")};
     tiles[5] =
         (struct tile){sync.value < two.value || !number_there(&two) ? sync : two, "us",
                       section_text(texts, "a barrier of all %.0f SMs", summary_sms(summary))};

@@ -16,6 +16,9 @@ enum { REST_NAMES = 400 };
 bool rest_take(char names[REST_NAMES], const struct summary *summary, const struct section *section);
 void rest_tell(struct section *section, const char *names);
 
+/* "; measured, 90 % takes 32 KiB", of a built section_flight(); "" where it does not say so. */
+const char *section_flight_need(struct section *texts, const struct section *flight);
+
 /* The report in short, for a README; it is not in the list of sections. Its first table has ten
  * numbers, its second the sentences of claims; its finding and notes are of the small product, its
  * lines are the findings of fusion and of the claims. */

@@ -54,16 +54,12 @@ static double ratio(const struct summary *summary, const char *above, const char
     return summary_number(summary, above).value / summary_number(summary, below).value;
 }
 
-/* "; measured, 90 % of the rate takes 32 KiB" */
 static const char *measured_need(struct section *s, const struct summary *summary)
 {
     struct section flight = {.name = "flight"};
-    const char *said = "";
 
     section_flight(summary, &flight);
-    const char *at = flight.finding ? strstr(flight.finding, "; measured") : NULL;
-    if (at)
-        said = section_text(s, "%.*s", (int)strcspn(at, "."), at);
+    const char *const said = section_flight_need(s, &flight);
     section_free(&flight);
     return said;
 }
