@@ -75,7 +75,7 @@ void gpu_time_start_ungated(struct probe_run *r)
 }
 
 /* A gate that opens by itself once is forgiven, as if it had not been late: the host may have paused. A fact of
- * the case counts them. The second time running no gate is closed from then on. */
+ * the case counts those of the process so far. The second time running no gate is closed from then on. */
 static void look_for_late(struct probe_run *r)
 {
     struct gpu *g = r->gpu;

@@ -677,16 +677,6 @@ void links_nccl(struct links *l, const struct nccl_call call[LINKS_MOST])
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-void links_hold(struct links *l)
-{
-    tell_all(l, ORDER_HOLD, 0);
-}
-
-void links_go(struct links *l)
-{
-    tell_all(l, ORDER_GO, 0);
-}
-
 void links_meeting(struct links *l, struct links_meeting meeting[LINKS_MOST])
 {
     l->meetings++;
@@ -725,7 +715,7 @@ static void numbers(struct links *l, enum order_kind kind, double number[LINKS_M
 
 void links_time_start(struct links *l)
 {
-    links_hold(l);
+    tell_all(l, ORDER_HOLD, 0);
     links_meet(l);
     tell_all(l, ORDER_CLOCK_START, 0);
     links_meet(l);
@@ -739,7 +729,7 @@ struct links_time links_time_stop(struct links *l)
 
     tell_all(l, ORDER_STOP, 0);
     tell_all(l, ORDER_CLOCK_END, 0);
-    links_go(l);
+    tell_all(l, ORDER_GO, 0);
     links_wait(l);
     numbers(l, ORDER_ELAPSED, t.ns);
     numbers(l, ORDER_CLOCK_READ, mhz);

@@ -172,7 +172,8 @@ void links_nccl(struct links *l, const struct nccl_call call[LINKS_MOST]);
  *
  * The GPUs run what is queued already, and no host paces them. They meet ahead of the clock, which else
  * would have in it that the first one waits until the last one is let go; and behind it, since it is not
- * read in all at the same moment. links_time_stop() passes the SM clock of the slowest rank to the sample
+ * read in all at the same moment. The run ends if a gate opened by itself before; do not queue more than a
+ * thousand launches in between. links_time_stop() passes the SM clock of the slowest rank to the sample
  * loop. */
 struct links_time {
     double ns[LINKS_MOST], longest; /* each rank's own */
@@ -180,12 +181,6 @@ struct links_time {
 };
 void links_time_start(struct links *l);
 struct links_time links_time_stop(struct links *l);
-
-/* links_hold() holds back what is queued afterwards in every rank, until links_go(): the GPUs then
- * run what is queued already, and no host paces them. links_go() ends the run if a gate opened by
- * itself before. Do not queue more than a thousand launches in between. */
-void links_hold(struct links *l);
-void links_go(struct links *l);
 
 /* Queues a kernel of one warp in every rank, which ends when all ranks' have started. */
 void links_meet(struct links *l);
