@@ -208,7 +208,8 @@ static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct f
              "SMs %.2f us at most (%.0f %%); waves %s (a tile more than SMs would add %.2f us, %.0f "
              "%%); waiting for operands %.2f us (%.0f %%)",
              cost.whole.centre / us, cost.fixed[0].centre / us, cost.fixed[1].centre / us,
-             cost.fixed[0].centre / all, cost.fixed[1].centre / all, cost.empty.centre / us, cost.idle_sms, cost.idle_ns / us, cost.idle_ns / all, waves,
+             cost.fixed[0].centre / all, cost.fixed[1].centre / all, cost.empty.centre / us,
+             cost.idle_sms, cost.idle_ns / us, cost.idle_ns / all, waves,
              wave / us, 100 * wave / cost.wave[0].centre, cost.waits_ns / us, cost.waits_ns / all);
 }
 

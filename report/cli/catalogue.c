@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/document.h"
+#include "core/text.h"
 #include "report/bundle/cubins.h"
 #include "report/bundle/folder.h"
 #include "report/page/out.h"
@@ -221,19 +222,19 @@ bool catalogue_standard(const char *command, char path[PATH_MAX])
 /* What may have been meant by a path that was not read, appended to why. */
 static void tell_meant(const char *path, char why[DOCUMENT_WHY])
 {
-    char board[PATH_MAX], near[PATH_MAX];
-    const size_t used = strlen(why);
-    const bool is_there = access(path, F_OK) == 0;
+    char board[PATH_MAX];
 
-    if (strstr(why, "schema counters"))
-        snprintf(why + used, DOCUMENT_WHY - used, "; 'gpufloor report' shows such a document alone: "
-                                                  "name one file");
-    else if (!is_there && *path && !strchr(path, '/') && strcmp(path, "-") &&
-             snprintf(near, sizeof near, "results/%s", path) < PATH_MAX &&
-             (access(near, R_OK | X_OK) == 0 ||
-              access(home_path(board, HOME_RESULTS, path), R_OK | X_OK) == 0))
-        snprintf(why + used, DOCUMENT_WHY - used, "; did you mean '%.200s'?",
-                 access(near, R_OK | X_OK) == 0 ? near : board);
+    if (strstr(why, "schema counters")) {
+        text_append(why, DOCUMENT_WHY,
+                    "; 'gpufloor report' shows such a document alone: name one file");
+        return;
+    }
+    if (access(path, F_OK) == 0 || !*path || strchr(path, '/') || !strcmp(path, "-") ||
+        snprintf(board, sizeof board, "results/%s", path) >= PATH_MAX)
+        return;
+    if (access(board, R_OK | X_OK) == 0 ||
+        access(home_path(board, HOME_RESULTS, path), R_OK | X_OK) == 0)
+        text_append(why, DOCUMENT_WHY, "; did you mean '%.200s'?", board);
 }
 
 static bool read_any(struct catalogue *asked, struct bundle *bundle, const char *path,

@@ -25,8 +25,8 @@ const char *const sizes_needs[] = {
 };
 static const char *const impls[] = {[CUBLAS] = "cublas", [CUBLASLT] = "cublaslt", [OURS] = "own"};
 
-/* Fixed cost, the time at N = 0, decides while it is more than this share of the time. The clock has fallen where it is
- * below this share of what the chip runs without load. */
+/* Fixed cost, the time at N = 0, decides while it is more than this share of the time. The clock has
+ * fallen where it is below this share of what the chip runs without load. */
 static const double DECIDES = 1.0 / 3, FALLEN = 0.85;
 
 /* --- the sizes -------------------------------------------------------------------------------- */
