@@ -394,10 +394,10 @@ static const struct claim claims[] = {
      .quote = "Batch sizes are small. [...] Serving uses micro-batches and strict latency targets.",
      .clause = "",
      .since = "2026-11-28T19:10Z",
-     .plain = {.yes = "What goes with kernels is {small:%} of a layer at batch 1, {large:%} at 64.",
-               .no = "What goes with kernels is no more in small batches: {small:%} of a layer at "
-                     "batch 1, {large:%} at 64.",
-               .partly = "What goes with kernels of a layer's time: {parts}."},
+     .plain = {.yes = "Fusing takes {small:%} off a layer at batch 1, {large:%} at 64.",
+               .no = "Fusing takes no more off a layer in small batches: {small:%} at batch 1, "
+                     "{large:%} at 64.",
+               .partly = "What fusing takes off a layer: {parts}."},
      .surprise = 1,
      .statement = "The share of a layer's time that goes with its kernels grows towards small "
                   "batches and small micro-batches. Lengths and sizes are C47's.",
