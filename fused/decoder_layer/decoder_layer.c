@@ -61,28 +61,10 @@
  * would not add up: waits are skewed, and the sum was off by 4 %. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "fused/decoder_layer/check.h"
 #include "fused/decoder_layer/odd.h"
-#include "fused/decoder_layer/where.h"
+#include "fused/decoder_layer/point.h"
 
-enum {
-    LAYER_TIME,
-    STEP_TIME,
-    SHARE_OF_READ,
-    BYTES,
-    ERROR,
-    KERNELS,
-    CAUGHT,
-    WHERE,
-    CLOSES,
-    TIMELINE,
-    BARRIER_UNDER_LOAD,
-    ENDURED,
-    POWER,
-    ENERGY,
-};
 #define KEYS "model,context,batch,impl,l2"
 static const struct probe_metric metrics[] = {
     [LAYER_TIME] = {"layer_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
@@ -135,55 +117,10 @@ static const struct probe_parameter parameters[] = {
     {"vocabulary", 0, 0, 1 << 20, "its tokens", NULL},
 };
 
-/* --- one point -------------------------------------------------------------------------------- */
-
 enum { TIMED_STEPS = 1, TIMED_LAYERS = 4, HELD_LAYERS = 2, TURNS = 2 };
-enum { LEAST_WATCHED = 4, WATCHED = 5 };
-enum { BARE_READ = DECODER_WAYS, CONSUMERS }; /* what takes power: a packaging, or the read */
-static const double CLOSE = 0.03, SLOW = 1.08;
+static const double SLOW = 1.08;
 
-/* Its memory is made when the first of its cases is due. */
-struct point {
-    struct decoder_problem p;
-    uint32_t layers, steps; /* n of the slopes; steps 0: layers alone */
-    uint32_t held;          /* layers of a chain of which each step is checked by itself */
-    unsigned flags;
-    const bool *is_power_due; /* of each consumer, in three rounds; else with --deep. NULL: never */
-    bool is_ready;
-    struct decoder_kernels kernels;
-    struct decoder_tensors t;
-    struct decoder_check check;
-    uint64_t digest[DECODER_BITS][2], chosen[DECODER_BITS][2]; /* of n and 2n layers, and steps */
-    double read_ns, layer_ns[DECODER_WAYS];
-};
-
-static void make_ready(struct probe_run *r, struct point *q)
-{
-    if (q->is_ready)
-        return;
-    q->t = decoder_tensors_of(r, &q->p, q->layers > LEAST_WATCHED ? q->layers : LEAST_WATCHED,
-                              2 * q->steps, probe_seed(r));
-    q->check = decoder_check_open(r, &q->t);
-    q->is_ready = true;
-}
-
-static void free_point(struct probe_run *r, struct point *q)
-{
-    if (!q->is_ready)
-        return;
-    decoder_check_close(r, &q->check);
-    decoder_tensors_free(r, &q->t);
-}
-
-static bool begin_way(struct probe_run *r, struct point *q, const char *impl, unsigned flags)
-{
-    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND,
-                          "model=%s,context=%u,batch=%u,impl=%s,l2=cold", q->p.model.name,
-                          q->p.context, q->p.batch, impl))
-        return false;
-    make_ready(r, q);
-    return true;
-}
+/* --- a read of as many bytes ------------------------------------------------------------------ */
 
 /* ns a layer of the last launches of a read, both amounts in turn. */
 enum { SPEEDS = 64 };
@@ -221,7 +158,7 @@ static void measure_read(struct probe_run *r, struct point *q)
 {
     const double bytes = decoder_layer_reads(&q->p);
     struct speeds speeds = {.n = 0};
-    if (!begin_way(r, q, "read", q->flags))
+    if (!point_begin(r, q, "read", q->flags))
         return;
     decoder_launch_read(r, &q->t, bytes); /* the first one looks for its kernel, which no gate may hold up */
     gpu_empty_l2(r);
@@ -236,63 +173,6 @@ static void measure_read(struct probe_run *r, struct point *q)
     say_speeds(r, &speeds);
     q->read_ns = probe_median(r, LAYER_TIME);
     probe_value(r, BYTES, bytes);
-}
-
-/* --- is it right? ----------------------------------------------------------------------------- */
-
-/* The first packaging of a kind gives the bits; all others, and later launches, must agree. */
-static void require_bits(struct probe_run *r, const struct decoder_packing *p, uint64_t *known,
-                         uint32_t steps, const char *when)
-{
-    const uint64_t digest = decoder_digest(r, p->t, steps);
-    decoder_require_no_abort(r, p->t, way_name(p->way));
-    if (*known == 0)
-        *known = digest;
-    probe_require(r, digest == *known,
-                  "%s: %s: the same bits, every time and in every packaging of "
-                  "this kind",
-                  when, way_name(p->way));
-}
-
-static void launch_poisoned(struct probe_run *r, const struct decoder_packing *p,
-                            struct decoder_work work)
-{
-    decoder_poison(r, p->t);
-    decoder_launch(r, p, &work);
-}
-
-/* One layer, n layers twice, 2n layers; a step, and 2n of them. Returns the error of one layer. */
-static double verify(struct probe_run *r, struct point *q, const struct decoder_packing *p)
-{
-    const enum decoder_bits bits = p->way->bits;
-    const char *name = way_name(p->way);
-
-    launch_poisoned(r, p, (struct decoder_work){.layers = 1});
-    const double error = decoder_require_chain(r, &q->check, 1, name);
-    for (uint32_t i = 0; i < 2; i++) {
-        const uint32_t layers = q->layers << i;
-        const bool is_first = q->digest[bits][i] == 0;
-        launch_poisoned(r, p, (struct decoder_work){.layers = layers, .keeps_mail = true});
-        require_bits(r, p, &q->digest[bits][i], 0, "before timing");
-        if (is_first)
-            decoder_require_chain(r, &q->check, layers, name);
-        if (i > 0 || p->way->layer)
-            continue;
-        const struct decoder_found found = decoder_check_phases(r, &q->check, p, q->held, NULL);
-        decoder_require_phases(r, &found, name);
-        launch_poisoned(r, p, (struct decoder_work){.layers = layers});
-        require_bits(r, p, &q->digest[bits][i], 0, "again");
-    }
-    if (q->steps == 0)
-        return error;
-    launch_poisoned(r, p, (struct decoder_work){.layers = q->p.model.layers, .steps = 1});
-    decoder_require_step(r, &q->check, name);
-    for (uint32_t i = 0; i < 2; i++) {
-        launch_poisoned(r, p,
-                        (struct decoder_work){.layers = q->p.model.layers, .steps = q->steps << i});
-        require_bits(r, p, &q->chosen[bits][i], q->steps << i, "steps");
-    }
-    return error;
 }
 
 /* --- how long does it take? ------------------------------------------------------------------- */
@@ -368,15 +248,15 @@ static double measure_open_way(struct probe_run *r, struct point *q,
                                const struct decoder_packing *p)
 {
     const enum decoder_bits bits = p->way->bits;
-    const double error = verify(r, q, p);
+    const double error = point_verify(r, q, p);
     count_kernels(r, q, p);
 
     time_way(r, q, p);
 
     const double ns = probe_median(r, LAYER_TIME);
-    require_bits(r, p, &q->digest[bits][1], 0, "after timing");
+    point_require_bits(r, p, &q->digest[bits][1], 0, "after timing");
     if (q->steps > 0)
-        require_bits(r, p, &q->chosen[bits][1], 2 * q->steps, "after timing");
+        point_require_bits(r, p, &q->chosen[bits][1], 2 * q->steps, "after timing");
     probe_value(r, ERROR, error);
     probe_value(r, BYTES, decoder_layer_reads(&q->p));
     if (!isnan(ns) && q->read_ns > 0)
@@ -394,79 +274,6 @@ static double measure_open_way(struct probe_run *r, struct point *q,
     return q->steps > 0 ? probe_median(r, STEP_TIME) : (double)NAN;
 }
 
-/* --- how many joules does it take? ------------------------------------------------------------ */
-
-/* What is done again and again: the steps that were timed last, whose bits are known. */
-struct again {
-    struct point *q;
-    const struct decoder_packing *p; /* NULL: a read of as many bytes */
-    struct decoder_work work;
-    struct gpu_graph graph;
-};
-
-static void do_again(struct probe_run *r, void *what)
-{
-    const struct again *a = what;
-    if (!a->p)
-        decoder_launch_read(r, &a->q->t, a->work.steps * decoder_step_reads(&a->q->p));
-    else if (a->p->way->in_graph)
-        CUDA(cudaGraphLaunch(a->graph.exec, gpu_stream(r)));
-    else
-        decoder_launch(r, a->p, &a->work);
-}
-
-static void power_missing(struct probe_run *r, const char *why)
-{
-    probe_missing(r, POWER, why);
-    probe_missing(r, ENERGY, why);
-}
-
-/* False: nothing was done. Joules are a step's only where no time passes between steps. What is
- * launched kernel by kernel waits for its launches: that is a part of it. */
-static bool say_power(struct probe_run *r, struct again *a, double step_ns)
-{
-    const double steps = a->work.steps;
-    const bool waits = a->p && a->p->way->layer && !a->p->way->in_graph;
-    const struct gpu_power power = gpu_power(r, do_again, a, steps * step_ns);
-    if (power.why) {
-        power_missing(r, power.why);
-        return false;
-    }
-    if (gpu_power_waits(r, &power, steps * step_ns) && !waits) {
-        power_missing(r, "in a row, steps take more than 1.1 times the time of one");
-        return true;
-    }
-    return gpu_power_value(r, POWER, ENERGY, &power, steps);
-}
-
-/* lacks: why it cannot run here, or NULL; step_ns: what a step takes. */
-static void measure_power(struct probe_run *r, struct point *q, const struct decoder_packing *p,
-                          const char *lacks, double step_ns)
-{
-    const size_t consumer = p ? (size_t)(p->way - decoder_ways) : BARE_READ;
-    const uint32_t steps = 2 * q->steps;
-    struct again a = {q, p, {.layers = q->p.model.layers, .steps = steps}, {NULL, NULL}};
-
-    if (!q->is_power_due ||
-        !begin_way(r, q, p ? way_name(p->way) : "read",
-                   PROBE_SLOW | (q->is_power_due[consumer] ? PROBE_THRICE : PROBE_DEEP)))
-        return;
-    if (lacks) {
-        power_missing(r, lacks);
-        return;
-    }
-    if (p && p->way->in_graph) {
-        gpu_graph_begin(r);
-        decoder_launch(r, p, &a.work);
-        a.graph = gpu_graph_end(r);
-    }
-    decoder_poison(r, &q->t);
-    if (say_power(r, &a, step_ns) && p)
-        require_bits(r, p, &q->chosen[p->way->bits][1], steps, "after step upon step");
-    if (p && p->way->in_graph)
-        gpu_graph_free(&a.graph);
-}
-
 /* --- all packagings --------------------------------------------------------------------------- */
 
 static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_name name,
@@ -478,7 +285,7 @@ static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_n
     double step_ns = NAN;
     struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
 
-    if (!begin_way(r, q, way_name(p.way), flags))
+    if (!point_begin(r, q, way_name(p.way), flags))
         return;
     if (is_library && decoder_library_open(r, &library, blas_open(r, why, sizeof why), &q->t))
         p.library = &library;
@@ -487,7 +294,7 @@ static void measure_way(struct probe_run *r, struct point *q, enum decoder_way_n
         probe_missing(r, LAYER_TIME, lacks);
     else
         step_ns = measure_open_way(r, q, &p);
-    measure_power(r, q, &p, lacks, step_ns);
+    point_measure_power(r, q, &p, lacks, step_ns);
     if (p.library)
         decoder_library_close(r, &library);
 }
@@ -499,7 +306,7 @@ static void measure_far(struct probe_run *r, struct point *q)
     const double near_ns = q->layer_ns[WAY_NEAR];
     const char *lacks;
 
-    if (!begin_way(r, q, "far", PROBE_THRICE))
+    if (!point_begin(r, q, "far", PROBE_THRICE))
         return;
     if ((lacks = decoder_lacks(r, &p))) {
         probe_missing(r, LAYER_TIME, lacks);
@@ -511,93 +318,6 @@ static void measure_far(struct probe_run *r, struct point *q)
     q->layer_ns[WAY_NEAR] = near_ns;
 }
 
-/* --- where the time goes ---------------------------------------------------------------------- */
-
-static const char no_sum[] = "the parts do not add up to the layer's time within 3 %";
-
-static void say_where(struct probe_run *r, const struct point *q, const struct decoder_way *way,
-                      const struct decoder_where *where, bool adds_up)
-{
-    for (int step = 0; step < DECODER_STEPS; step++)
-        for (int part = 0; part < DECODER_PARTS; part++) {
-            if (!probe_begin_case(r, PROBE_THRICE, "model=%s,context=%u,impl=%s,step=%s,part=%s",
-                                  q->p.model.name, q->p.context, way_name(way),
-                                  decoder_step_names[step], decoder_part_names[part]))
-                continue;
-            if (adds_up)
-                probe_value(r, WHERE, where->ns[step][part]);
-            else
-                probe_missing(r, WHERE, no_sum);
-            if (part == PART_WEIGHTS)
-                probe_fact(r, "starved_ns", "%.0f without a tile at hand", where->starved[step]);
-        }
-}
-
-/* Several launches, one after the other, behind one that warms up. */
-static void watch(struct probe_run *r, struct point *q, const struct decoder_packing *p,
-                  struct decoder_where *where)
-{
-    const uint32_t layers = q->t.generations;
-    const struct decoder_work work = {.layers = layers, .keeps_mail = true, .is_watched = true};
-    const size_t n = (size_t)layers * DECODER_STEPS * q->p.blocks * DECODER_STAMPS;
-    const size_t cells = (size_t)DECODER_MOMENTS * q->p.blocks;
-    uint64_t *stamps = probe_host_alloc(r, n * sizeof *stamps);
-    double *timelines = probe_host_alloc(r, WATCHED * cells * sizeof *timelines);
-    struct decoder_where launches[WATCHED];
-
-    decoder_launch(r, p, &work);
-    for (size_t i = 0; i < WATCHED; i++) {
-        gpu_time_start(r);
-        decoder_launch(r, p, &work);
-        const double mhz = gpu_time_stop(r).mhz;
-        gpu_to_host(r, stamps, q->t.stamps, n * sizeof *stamps);
-        launches[i].timeline = timelines + i * cells;
-        decoder_where_of(&q->p, stamps, layers, mhz, &launches[i]);
-    }
-    decoder_where_median(&q->p, launches, WATCHED, where);
-    free(stamps);
-    free(timelines);
-}
-
-static bool begin_watched(struct probe_run *r, const struct point *q, const struct decoder_way *way,
-                          unsigned flags)
-{
-    return probe_begin_case(r, flags, "model=%s,context=%u,impl=%s", q->p.model.name, q->p.context,
-                            way_name(way));
-}
-
-/* The parts are points of a figure, whose spread between rounds is shown. The timeline is a map. */
-static void measure_where(struct probe_run *r, struct point *q, enum decoder_way_name name)
-{
-    const struct decoder_packing p = {&decoder_ways[name], &q->t, &q->kernels, NULL};
-    struct decoder_where where = {.sum = 0};
-
-    if (!decoder_can_watch(&p) || !begin_watched(r, q, p.way, PROBE_THRICE))
-        return;
-    make_ready(r, q);
-    where.timeline =
-        probe_host_alloc(r, (size_t)DECODER_MOMENTS * q->p.blocks * sizeof *where.timeline);
-    watch(r, q, &p, &where);
-    decoder_require_no_abort(r, &q->t, "watched");
-    const double ns = q->layer_ns[name], closes = where.sum / ns;
-    const bool adds_up = ns > 0 ? fabs(closes - 1) <= CLOSE : true;
-    if (ns > 0)
-        probe_value(r, CLOSES, closes);
-    else
-        probe_missing(r, CLOSES, "layer_time was not measured in this process");
-    if (adds_up)
-        probe_value(r, BARRIER_UNDER_LOAD, where.edge);
-    else
-        probe_missing(r, BARRIER_UNDER_LOAD, no_sum);
-    probe_fact(r, "launches", "%d of %u layers, of each figure the median", (int)WATCHED,
-               q->t.generations);
-    if (begin_watched(r, q, p.way, PROBE_TWICE))
-        probe_grid(r, TIMELINE, (struct probe_axis){"moment", DECODER_MOMENTS, NULL},
-                   (struct probe_axis){"block", q->p.blocks, NULL}, where.timeline);
-    say_where(r, q, p.way, &where, adds_up);
-    free(where.timeline);
-}
-
 /* --- planted faults, and many layers ---------------------------------------------------------- */
 
 static void measure_faults(struct probe_run *r, struct point *q, enum decoder_way_name name)
@@ -607,7 +327,7 @@ static void measure_faults(struct probe_run *r, struct point *q, enum decoder_wa
         !probe_begin_case(r, PROBE_TWICE, "model=%s,context=%u,impl=%s", q->p.model.name,
                           q->p.context, way_name(p.way)))
         return;
-    make_ready(r, q);
+    point_ready(r, q);
     probe_value(r, CAUGHT, decoder_check_faults(r, &q->check, &p));
 }
 
@@ -620,12 +340,13 @@ static void measure_endurance(struct probe_run *r, struct point *q, enum decoder
         !probe_begin_case(r, PROBE_DEEP, "model=%s,context=%u,impl=%s,skew_ns=%d", q->p.model.name,
                           q->p.context, way_name(p.way), SKEW_NS))
         return;
-    make_ready(r, q);
+    point_ready(r, q);
     uint64_t digest[2];
     for (int i = 0; i < 2; i++) {
-        launch_poisoned(r, &p,
-                        (struct decoder_work){
-                            .layers = LAYERS, .is_watched = i > 0, .skew_ns = i > 0 ? SKEW_NS : 0});
+        point_launch_poisoned(r, &p,
+                              (struct decoder_work){.layers = LAYERS,
+                                                    .is_watched = i > 0,
+                                                    .skew_ns = i > 0 ? SKEW_NS : 0});
         digest[i] = decoder_digest(r, &q->t, 0);
     }
     const bool right =
@@ -666,8 +387,8 @@ static void measure_ways(struct probe_run *r, struct point *q, bool all, unsigne
                                                   WAY_VALUES, WAY_NEAR};
     q->flags = flags;
     measure_read(r, q);
-    measure_power(r, q, NULL, NULL,
-                  q->read_ns * decoder_step_reads(&q->p) / decoder_layer_reads(&q->p));
+    point_measure_power(r, q, NULL, NULL,
+                        q->read_ns * decoder_step_reads(&q->p) / decoder_layer_reads(&q->p));
     for (size_t i = 0; i < (all ? DECODER_WAYS : PROBE_LENGTH(curve)); i++)
         measure_way(r, q, all ? (enum decoder_way_name)i : curve[i], flags);
 }
@@ -697,10 +418,10 @@ static void measure_main(struct probe_run *r, int name)
     if (model->chain)
         measure_far(r, &q);
     for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_NEAR; w++)
-        measure_where(r, &q, w);
+        point_measure_where(r, &q, w);
     for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_NEAR && model->chain; w++)
         measure_endurance(r, &q, w);
-    free_point(r, &q);
+    point_free(r, &q);
 }
 
 static void measure_beside(struct probe_run *r)
@@ -737,7 +458,7 @@ static void measure_beside(struct probe_run *r)
         else if (q.p.sets > 2 * q.layers) /* a chain needs no more */
             q.p.sets = 2 * q.layers;
         measure_ways(r, &q, points[i].all, points[i].flags);
-        free_point(r, &q);
+        point_free(r, &q);
     }
 }
 
@@ -757,7 +478,7 @@ static void measure_small(struct probe_run *r)
     measure_faults(r, &q, WAY_BARRIER);
     measure_faults(r, &q, WAY_VALUES);
     measure_faults(r, &q, WAY_NEAR);
-    free_point(r, &q);
+    point_free(r, &q);
     if (!probe_is_check_run(r))
         return;
     for (uint32_t batch = 1; batch <= DECODER_BATCH; batch *= 2) {
@@ -768,7 +489,7 @@ static void measure_small(struct probe_run *r)
         whole.steps = 2;
         whole.kernels = decoder_kernels_of(r, &whole.p);
         measure_ways(r, &whole, true, 0);
-        free_point(r, &whole);
+        point_free(r, &whole);
     }
 }
 
@@ -815,8 +536,8 @@ static void measure_given(struct probe_run *r)
     q.steps = TIMED_STEPS;
     measure_ways(r, &q, true, 0);
     for (enum decoder_way_name w = WAY_BARRIER; w <= WAY_NEAR; w++)
-        measure_where(r, &q, w);
-    free_point(r, &q);
+        point_measure_where(r, &q, w);
+    point_free(r, &q);
 }
 
 static void measure(struct probe_run *r)
