@@ -15,7 +15,7 @@ import sys
 import tempfile
 import textwrap
 
-from common import (Checkout, Ended, GOLDEN, H200, ROOT, check, finish, newest_set, of_programs, program_of, read, read_text, rows_of,
+from common import (Checkout, Ended, GOLDEN, H200, ROOT, check, finish, newest_several, of_programs, program_of, read, read_text, rows_of,
                     scaled, script, table, write, write_text)
 
 PAGE = os.path.join(ROOT, "docs", "CI.md")
@@ -198,7 +198,7 @@ def check_history(one, work):
 
 
 def main():
-    one = newest_set(H200)[:3]
+    one = newest_several(H200)[:3]
     check(len(one) >= 2, "there are two bundles of one set, or three")
     names = [name for name, _ in steps()[0]]
     check(names == ["Build", "Measure", "Show", "Gate"] and len(steps()[1]) == 2, "the page has its steps", str(names))

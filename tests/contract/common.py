@@ -174,6 +174,16 @@ def newest_set(folder):
             if programs_of(read(path)) == programs_of(newest)]
 
 
+def newest_several(folder):
+    """The paths of the newest commit's bundles of which there are two or more, with all programs of a whole one."""
+    whole = [path for path in glob.glob(os.path.join(folder, "*.json")) if len(programs_of(read(path))) > 30]
+    sets = {}
+    for path in sorted(whole):
+        sets.setdefault(re.sub(r"-\d+\.json$", "", path), []).append(path)
+    several = [paths for paths in sets.values() if len(paths) > 1]
+    return max(several, key=lambda paths: read(paths[0])["started"]) if several else []
+
+
 def read_as_one(folder):
     """One bundle: each program's runs of the newest that has them."""
     bundles = [read(path) for path in glob.glob(os.path.join(folder, "*.json"))]
