@@ -275,6 +275,7 @@ static void judge_c87(const struct bundle *bundle, struct finding *f)
     far.low = shortest;
     multiple.low = least;
     rule_say_number(f, "longest", longest, "ratio");
+    rule_say_number(f, "shortest", shortest, "ratio");
     rule_say_number(f, "worst", worst, "ratio");
     rule_say_part(f, "p99 - median", by_difference, &far, NAN);
     rule_say_part(f, "p99 / median", by_ratio, &multiple, NAN);
@@ -334,9 +335,11 @@ static const struct claim claims[] = {
               "stability under concurrency.",
      .clause = "improve stability under concurrency",
      .since = "2026-11-22",
-     .plain = {.yes = "Beside other work one kernel's p99 lies {longest} times as far above its median, at most.",
- .no = "Beside other work one kernel's p99 is {longest} times as far above its median: no steadier.",
- .partly = "Steadier fused: {parts}."},
+     .plain = {.yes = "Beside other work one kernel's p99 lies {longest} times as far above its "
+                      "median, at most.",
+               .no = "Beside other work one kernel's p99 lies {shortest} to {longest} times as far "
+                     "above its median.",
+               .partly = "Steadier fused: {parts}."},
      .surprise = 5,
      .statement = "Beside other streams on the GPU a step's time is steadier as one fused kernel "
                   "than as its eight launches, by p99 - median and by p99 / median.",

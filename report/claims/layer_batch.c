@@ -395,7 +395,7 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-28T19:10Z",
      .plain = {.yes = "Fusing takes {small:%} off a layer at batch 1, {large:%} at 64.",
-               .no = "Fusing takes no more off a layer in small batches: {small:%} at batch 1, "
+               .no = "Fusing takes hardly more off a layer in small batches: {small:%} at batch 1, "
                      "{large:%} at 64.",
                .partly = "What fusing takes off a layer: {parts}."},
      .surprise = 1,

@@ -243,7 +243,7 @@ static void note(const struct row *const *time, size_t n, struct section *s)
             s,
             "Decode: %s heads over %s, %s wide, cold. Of a read: of its cache. Of a token: share of an "
             "8B step that attention takes, if all else ran at the full memory rate. flash, cuDNN: in "
-            "PyTorch.",
+            "PyTorch, the first by FlashAttention-2.",
             heads, kv_heads, depth);
 }
 

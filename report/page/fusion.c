@@ -310,7 +310,8 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
         s->finding =
             section_text(s, "Fusing gains up to %s times and loses in no case shown.", best);
     else if (*why)
-        s->finding = section_text(s, "Fusing gains up to %s times; it loses through %s.", best, why);
+        s->finding =
+            section_text(s, "Fusing gains up to %s times; it loses through %s.", best, why);
     else
         s->finding = section_text(s,
                                   "Fusing gains up to %s times and loses in %zu of %zu "
@@ -318,18 +319,25 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
                                   best, n_lose, n);
 }
 
-static void note(const struct summary *summary, struct section *s)
+static void note(const struct summary *summary, const struct fusion *const *sorted, size_t n,
+                 struct section *s)
 {
     struct fused_predictions told;
+    bool is_compiled = false;
 
+    for (size_t i = 0; i < n; i++) {
+        const struct number compiled = peer_of(summary, sorted[i], "compile");
+        is_compiled |= number_there(&compiled);
+    }
     if (!fused_predictions(summary->bundle, &told))
         return;
     section_note(
         s,
-        "apart: each operator a kernel. of a copy: of the best of as many bytes. model: by counts, "
-        "none fitted; right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; below "
-        "%.0f %%: no gain).",
-        told.right, told.n, 100 * told.error, 100 * NOTHING);
+        "%sapart: each operator a kernel. of a copy: of the best of as many bytes. model: by "
+        "counts, none fitted; right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; "
+        "below %.0f %%: no gain).",
+        is_compiled ? "comp.: torch.compile as it comes. " : "", told.right, told.n,
+        100 * told.error, 100 * NOTHING);
 }
 
 void section_fusion(const struct summary *summary, struct section *s)
@@ -352,7 +360,7 @@ void section_fusion(const struct summary *summary, struct section *s)
     qsort(sorted, n, sizeof sorted[0], by_gain);
     find(sorted, n, s);
     tabulate(summary, sorted, n, s);
-    note(summary, s);
+    note(summary, sorted, n, s);
     section_doubts(s);
     s->claims = "C33 C37 C38 C60 C61 C63 C80";
 }

@@ -11,7 +11,7 @@
 #include "report/page/take.h"
 
 #define KEYS(context) "{model=%s,context=" context ",batch=1,impl=%s,l2=cold"
-enum { LAYER, ANY, STEP, SHARE, KERNELS, ERROR, WHERE, EDGE, ENERGY, POWER };
+enum { LAYER, ANY, STEP, SHARE, KERNELS, ERROR, WHERE, EDGE, ENERGY, POWER, PEER, PEER_KERNELS };
 const char *const layer_needs[] = {
     [LAYER] = "decoder_layer.layer_time" KEYS("1024") ",timer=event}",
     [ANY] = "decoder_layer.layer_time" KEYS("%s") ",timer=event}",
@@ -23,6 +23,8 @@ const char *const layer_needs[] = {
     [EDGE] = "decoder_layer.barrier_under_load{model=%s,context=1024,impl=%s,timer=device}",
     [ENERGY] = "decoder_layer.energy" KEYS("1024") "}",
     [POWER] = "decoder_layer.power" KEYS("1024") "}",
+    [PEER] = "layer_peers.layer_time" KEYS("1024") ",timer=event}",
+    [PEER_KERNELS] = "layer_peers.kernels" KEYS("1024") "}",
     NULL,
 };
 
@@ -73,6 +75,62 @@ static size_t fastest(const struct summary *summary, int need, size_t model, siz
 
 /* --- one layer -------------------------------------------------------------------------------- */
 
+/* A line of the table: a way of ours, or a form of PyTorch's, whose share follows from two times. */
+struct line {
+    const char *shown;
+    struct number kernels, time[MODELS], share[MODELS];
+};
+
+static struct line line_of_way(const struct summary *summary, size_t way)
+{
+    struct line line = {.shown = way_shown[way], .kernels = number_none()};
+
+    for (size_t m = 0; m < MODELS; m++) {
+        line.time[m] = of_way(summary, LAYER, m, way);
+        line.share[m] = of_way(summary, SHARE, m, way);
+        if (!number_there(&line.kernels))
+            line.kernels = of_way(summary, KERNELS, m, way);
+    }
+    return line;
+}
+
+static struct line line_of_peer(const struct summary *summary, const char *shown, const char *impl)
+{
+    struct line line = {.shown = shown, .kernels = number_none()};
+
+    for (size_t m = 0; m < MODELS; m++) {
+        const char *model = models[m].name;
+        const struct number read = of_way(summary, LAYER, m, READ);
+        line.time[m] = number_of(take_row(summary, layer_needs[PEER], model, impl));
+        line.share[m] = number_there(&line.time[m]) && number_there(&read)
+                            ? number_formed(read.value / line.time[m].value, "ratio", &line.time[m])
+                            : number_none();
+        if (!number_there(&line.kernels))
+            line.kernels = number_of(take_row(summary, layer_needs[PEER_KERNELS], model, impl));
+    }
+    return line;
+}
+
+static void put_line(struct section *s, struct grid *grid, struct line line, bool is_brief)
+{
+    bool is_there = false;
+
+    for (size_t m = 0; m < MODELS; m++)
+        is_there |= number_there(&line.time[m]);
+    if (!is_there)
+        return;
+    grid_text(grid, line.shown);
+    line.kernels.id = NULL;
+    grid_number(grid, &line.kernels);
+    for (size_t m = 0; m < MODELS; m++) {
+        line.share[m].id = NULL; /* it follows from two times that have theirs */
+        grid_number(grid, &line.time[m]);
+        grid_number(grid, &line.share[m]);
+    }
+    if (is_brief)
+        s->n_brief = grid->n_cells / grid->n_columns;
+}
+
 static void tabulate_layers(const struct summary *summary, struct section *s)
 {
     struct column columns[2 + 2 * MODELS] = {{NULL, "one layer, cold", NULL, 'l'},
@@ -85,26 +143,12 @@ static void tabulate_layers(const struct summary *summary, struct section *s)
     struct grid *grid = section_grid(s, columns, 2 + 2 * MODELS);
 
     for (size_t i = 0; i < WAYS; i++) {
-        const size_t way = ranked[i];
-        struct number kernels = number_none(), cell[2 * MODELS];
-        bool is_there = false;
-        for (size_t m = 0; m < MODELS; m++) {
-            cell[2 * m] = of_way(summary, LAYER, m, way);
-            cell[2 * m + 1] = of_way(summary, SHARE, m, way);
-            cell[2 * m + 1].id = NULL; /* it follows from two times that have theirs */
-            is_there |= number_there(&cell[2 * m]);
-            if (!number_there(&kernels))
-                kernels = of_way(summary, KERNELS, m, way);
-        }
-        if (!is_there)
-            continue;
-        grid_text(grid, way_shown[way]);
-        kernels.id = NULL;
-        grid_number(grid, &kernels);
-        for (size_t k = 0; k < 2 * MODELS; k++)
-            grid_number(grid, &cell[k]);
-        s->n_brief = i < WAYS_SHOWN ? grid->n_cells / grid->n_columns : s->n_brief;
+        put_line(s, grid, line_of_way(summary, ranked[i]), i < WAYS_SHOWN);
+        if (ranked[i] == CUBLAS)
+            put_line(s, grid, line_of_peer(summary, "PyTorch, tiles searched", "autotune"), true);
     }
+    put_line(s, grid, line_of_peer(summary, "PyTorch, compiled", "compile"), false);
+    put_line(s, grid, line_of_peer(summary, "PyTorch, eager", "eager"), false);
 }
 
 /* --- whole steps beside what was predicted ---------------------------------------------------- */

@@ -13,7 +13,7 @@ const char *const sampling_needs[] = {
     [APART] = "sampling.time{*,impl=unfused,mode=graph,l2=warm,*}", /* these beside FUSED */
     [KERNELS] = "sampling.kernels{*,impl=%s,mode=graph,l2=warm}",
     [GAIN] = TAKE_GAIN,
-    [PEERS] = "fused_peers.time{op=sampling,rows=%s,cols=%s,type=fp32,impl=%s,l2=warm,*}",
+    [PEERS] = "fused_peers.time{op=sampling,rows=%s,cols=%s,type=fp32,impl=%s,l2=%s,*}",
     NULL,
 };
 
@@ -71,7 +71,7 @@ static void find(const struct summary *summary, const struct row *fused, struct 
     s->finding = section_text(s, "%s.", s->finding);
 }
 
-/* PyTorch's, which has one cut only. */
+/* PyTorch's, which has one cut only; of logits that no L2 holds it has the cold time alone. */
 static struct number peer_of(const struct summary *summary, const struct row *fused,
                              const char *impl)
 {
@@ -81,14 +81,18 @@ static struct number peer_of(const struct summary *summary, const struct row *fu
         !row_key(fused, "batch", batch, sizeof batch) ||
         !row_key(fused, "vocabulary", vocabulary, sizeof vocabulary))
         return number_none();
-    return take_number(summary, sampling_needs[PEERS], batch, vocabulary, impl);
+    const struct number warm =
+        take_number(summary, sampling_needs[PEERS], batch, vocabulary, impl, "warm");
+    return number_there(&warm)
+               ? warm
+               : take_number(summary, sampling_needs[PEERS], batch, vocabulary, impl, "cold");
 }
 
 static void tabulate(const struct summary *summary, const struct row *const *fused, size_t n,
                      struct section *s)
 {
     static const struct column columns[] = {
-        {NULL, "logits in the L2", NULL, 'l'},
+        {NULL, "warm", NULL, 'l'},
         {NULL, "cut", NULL, 'l'},
         {NULL, "kernels", "", 'r'},
         {NULL, "apart, us", "us", 'r'},
@@ -115,6 +119,25 @@ static void tabulate(const struct summary *summary, const struct row *const *fus
     }
 }
 
+/* Warm is what the L2 holds: which rows it cannot. */
+static void note_size(const struct summary *summary, const struct row *const *fused, size_t n,
+                      struct section *s)
+{
+    const double l2 = summary_fact(summary, "l2_bytes");
+
+    for (size_t i = 0; i < n; i++) {
+        const double bytes =
+            take_key(fused[i], "batch") * take_key(fused[i], "vocabulary") * sizeof(float);
+        const struct number eager = peer_of(summary, fused[i], "eager");
+        if (bytes > l2 && number_there(&eager))
+            section_note(
+                s,
+                "%s: %.0f MB of logits, more than the L2 holds; PyTorch's times are behind an "
+                "empty L2.",
+                tokens_of(fused[i], s), bytes / 1e6);
+    }
+}
+
 void section_sampling(const struct summary *summary, struct section *s)
 {
     const struct row *fused[CASES_MAX], *row;
@@ -131,6 +154,7 @@ void section_sampling(const struct summary *summary, struct section *s)
     }
     find(summary, told(summary, fused, n), s);
     tabulate(summary, fused, n, s);
+    note_size(summary, fused, n, s);
     section_doubts(s);
     s->claims = "C66";
 }

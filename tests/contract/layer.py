@@ -131,6 +131,10 @@ def predictions_before(day):
 
 def check_tables(section, measured):
     layers, steps, spent, where = (cells(section, i) for i in range(4))
+    peers = {way: layers.pop(way) for way in list(layers) if way.startswith("PyTorch")}
+    check(peers and all(near(line[2], layer_ns("1b", 1024, "read") / line[1]) and
+                        near(line[6], layer_ns("8b", 1024, "read") / line[5]) for line in peers.values()),
+          "PyTorch's layers stand beside them, with their share of the same read", peers)
     check(len(layers) == 10 and all(near(layers[way][1], layer_ns("1b", 1024, way)) and
                                    near(layers[way][5], layer_ns("8b", 1024, way)) for way in WAYS if way != "read"),
           "each packaging has its layer", layers)

@@ -112,14 +112,15 @@ def three(value):
 
 
 def counted_blocks(folder):
-    """(the id of a library's idle SMs, blocks of one product) of the newest counters of small_gemm, if no SM had two blocks and
+    """(the id of a library's idle SMs, blocks of one product) of the newest counters of products, if no SM had two blocks and
     one had none."""
-    for path in sorted(glob.glob(os.path.join(folder, "counters", "*-small_gemm.json")))[-1:]:
-        for case in read(path)["probes"][0]["cases"]:
-            counters, (metric, products) = case["counters"], next(iter(case["works"]["sm"].items()))
-            if counters["blocks_least"] == 0 and counters["blocks_most"] == products:
-                timer = metric.replace("time,", "timer=")
-                yield f"blocks_least of small_gemm.time{{{case['case']},{timer}}}", counters["blocks"] / products
+    for program in ("small_gemm", "gemm_sizes"):
+        for path in sorted(glob.glob(os.path.join(folder, "counters", f"*-{program}.json")))[-1:]:
+            for case in read(path)["probes"][0]["cases"]:
+                counters, (metric, products) = case["counters"], next(iter(case["works"]["sm"].items()))
+                if counters["blocks_least"] == 0 and counters["blocks_most"] == products:
+                    timer = metric.replace("time,", "timer=")
+                    yield f"blocks_least of {program}.time{{{case['case']},{timer}}}", counters["blocks"] / products
 
 
 class Rows:
