@@ -150,17 +150,6 @@ static void put_fused(struct section *s, const struct summary *summary)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-/* Is it said of the table, which a summary does not show? */
-static bool is_of_table(const char *note)
-{
-    static const char *const begins[] = {"ours:", "One block", "Spread:", "Two rounds only:"};
-
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (strncmp(note, begins[i], strlen(begins[i])) == 0)
-            return true;
-    return false;
-}
-
 static void tell_product(struct section *s, const struct summary *summary)
 {
     struct section small = {.name = "small"};
@@ -168,9 +157,8 @@ static void tell_product(struct section *s, const struct summary *summary)
     section_small(summary, &small);
     if (small.finding)
         s->finding = section_text(s, "%s", small.finding);
-    for (size_t i = 0; small.finding && i < small.n_notes; i++)
-        if (!is_of_table(small.note[i]))
-            section_note(s, "%s", small.note[i]);
+    if (small.finding && small.answer > 0)
+        section_note(s, "%s", small.note[small.answer - 1]);
     section_free(&small);
 }
 
