@@ -329,15 +329,16 @@ static void note(const struct summary *summary, const struct fusion *const *sort
         const struct number compiled = peer_of(summary, sorted[i], "compile");
         is_compiled |= number_there(&compiled);
     }
+    if (is_compiled)
+        section_go_on(s, "comp.: torch.compile as it comes.");
     if (!fused_predictions(summary->bundle, &told))
         return;
-    section_note(
+    section_go_on(
         s,
-        "%sapart: each operator a kernel. of a copy: of the best of as many bytes. model: by "
+        "apart: each operator a kernel. of a copy: of the best of as many bytes. model: by "
         "counts, none fitted; right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; "
         "below %.0f %%: no gain).",
-        is_compiled ? "comp.: torch.compile as it comes. " : "", told.right, told.n,
-        100 * told.error, 100 * NOTHING);
+        told.right, told.n, 100 * told.error, 100 * NOTHING);
 }
 
 void section_fusion(const struct summary *summary, struct section *s)

@@ -248,6 +248,7 @@ static void fusing_never_loses(void **unused)
     assert_string_equal(s.finding, "Fusing gains up to 3.00 times and loses in no case shown.");
     assert_false(says(&s, "idles"));
     assert_false(says(&s, "right sign")); /* too few fusions */
+    assert_false(says(&s, "torch.compile"));
     end(&bundle, &s);
 }
 
@@ -292,6 +293,7 @@ static void fusing_beside_pytorch(void **unused)
         assert_close(number_at(&s.grid[0], i, COMPILED)->value, 1000 * (double)(i + 1) + 1, 1e-9);
     }
     assert_false(number_there(number_at(&s.grid[0], OTHER_TYPE, EAGER)));
+    assert_true(says(&s, "comp.: torch.compile as it comes."));
     end(&bundle, &s);
 }
 
@@ -447,6 +449,9 @@ static void sampling(void **unused)
     put(&bundle,
         "fused_peers.time{op=sampling,rows=1,cols=1000,type=fp32,impl=compile,l2=warm,timer=event}",
         "ns", 30000, NAN);
+    put(&bundle,
+        "fused_peers.time{op=sampling,rows=1,cols=1000,type=fp32,impl=compile,l2=cold,timer=event}",
+        "ns", 40000, NAN);
     build(section_sampling, &bundle, &s);
     assert_string_equal(s.finding, "A token of 1000 logits, top-k 50, top-p 0.9: 5 us in one "
                                    "kernel, 12 us in 4.");
@@ -456,6 +461,19 @@ static void sampling(void **unused)
         assert_true(number_there(number_at(&s.grid[0], i, 7)) == is_cut);
         assert_false(number_there(number_at(&s.grid[0], i, 6)));
     }
+    assert_true(number_at(&s.grid[0], 0, 7)->value == 30000 ||
+                number_at(&s.grid[0], 1, 7)->value == 30000); /* warm beside warm */
+    assert_false(says(&s, "behind an empty L2"));
+    end(&bundle, &s);
+
+    begin(&bundle);
+    put_token(&bundle, "k=50,p=0.9", "fused", 5000, 1);
+    put(&bundle,
+        "fused_peers.time{op=sampling,rows=1,cols=1000,type=fp32,impl=compile,l2=cold,timer=event}",
+        "ns", 40000, NAN);
+    build(section_sampling, &bundle, &s);
+    assert_true(number_at(&s.grid[0], 0, 7)->value == 40000);
+    assert_true(says(&s, "a token: 0 MB of logits; PyTorch's times are behind an empty L2."));
     end(&bundle, &s);
 }
 
