@@ -167,21 +167,21 @@ def newest_whole(folder):
     return max(glob.glob(os.path.join(folder, "*.json")), key=order)
 
 
+def set_of(path):
+    """The paths of its set: bundles of its folder that share all but their number."""
+    return sorted(glob.glob(re.sub(r"-\d+\.json$", "-*.json", path)))
+
+
 def newest_set(folder):
-    """The paths of all bundles of its commit with as many programs: of one card, unless a name says otherwise."""
-    newest = read(newest_whole(folder))
-    return [path for path in sorted(glob.glob(os.path.join(folder, f"*-{newest['suite']['commit'][:7]}-*.json")))
-            if programs_of(read(path)) == programs_of(newest)]
+    """The set of the newest whole bundle."""
+    return set_of(newest_whole(folder))
 
 
 def newest_several(folder):
-    """The paths of the newest commit's bundles of which there are two or more, with all programs of a whole one."""
-    whole = [path for path in glob.glob(os.path.join(folder, "*.json")) if len(programs_of(read(path))) > 30]
-    sets = {}
-    for path in sorted(whole):
-        sets.setdefault(re.sub(r"-\d+\.json$", "", path), []).append(path)
-    several = [paths for paths in sets.values() if len(paths) > 1]
-    return max(several, key=lambda paths: read(paths[0])["started"]) if several else []
+    """Of the newest set that has two bundles or more of the same programs, these; empty: there is none."""
+    sets = [[other for other in set_of(path) if programs_of(read(other)) == programs_of(read(path))]
+            for path in glob.glob(os.path.join(folder, "*-1.json"))]
+    return max((paths for paths in sets if len(paths) > 1), key=lambda paths: read(paths[0])["started"], default=[])
 
 
 def read_as_one(folder):

@@ -6,6 +6,7 @@ and how many of them hold, and where the time goes; the page has the time line; 
 decided. Without those runs, or with a part of them, nothing of it is said and nothing else changes."""
 import copy
 import glob
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,7 @@ STEPS, PARTS = ("qkv", "attention", "merge", "o", "gate_up", "down"), ("weights"
 SHARES = (0.11, 0.04, 0.01, 0.08, 0.5, 0.26)  # of a layer, of its steps; the parts of each: 0.8, 0.05, 0.05, 0.1
 RATE = 4630  # bytes/ns
 # Watts of the board that does step after step, in three rounds.
+PEERS = dict(eager=(29, 94e3), compile=(13, 57e3), autotune=(11, 49e3))  # PyTorch's: kernels, ns of a 1B layer
 WATTS = {"1b": dict(read=500, graph=400, dependent=450, near=500), "8b": dict(graph=540, near=560)}
 ROUNDS = {7: range(7), 3: (0, 3, 6), 2: (0, 6)}
 CLAIMS = ("C30", "C31", "C35", "C36", "C47", "C48", "C49", "C51", "C62", "C72", "C74", "C88", "C88b")
@@ -87,20 +89,29 @@ def varied(metrics, round_of):
     return out
 
 
+def peer_cases():
+    """PyTorch's layers of two models, in every round."""
+    for model in ("1b", "8b"):
+        for impl, (kernels, ns) in PEERS.items():
+            yield 7, f"model={model},context=1024,batch=1,impl={impl},l2=cold", [
+                metric("layer_time", "ns", ns * MODELS[model][1] / MODELS["1b"][1], timer="event"),
+                metric("kernels", "count", kernels, "exact")]
+
+
 def bare(bundle):
-    """The bundle without its runs of decoder_layer."""
-    return dict(bundle, runs=[run for run in bundle["runs"] if run["probe"]["name"] != "decoder_layer"])
+    """The bundle without its runs of decoder_layer, and of PyTorch's layers."""
+    return dict(bundle, runs=[run for run in bundle["runs"] if run["probe"]["name"] not in ("decoder_layer", "layer_peers")])
 
 
 def layered(bundle, keep=lambda keys, metrics: metrics):
-    """The bundle, with a planted run of decoder_layer in each round, and no other."""
+    """The bundle, with a planted run of decoder_layer and one of PyTorch's layers in each round, and no other."""
     other = copy.deepcopy(bare(bundle))
     like = next(run for run in other["runs"] if run["probe"]["name"] == "gemv")
-    for round_of in range(7):
+    for round_of, (program, planted) in itertools.product(range(7), (("decoder_layer", cases), ("layer_peers", peer_cases))):
         run = {key: like[key] for key in ("schema", "schema_version", "status", "timers", "nvml")}
-        run.update(probe={"name": "decoder_layer", "method": 1, "what": "A layer"}, checks_passed=9, checks=[], notes=[],
+        run.update(probe={"name": program, "method": 1, "what": "A layer"}, checks_passed=9, checks=[], notes=[],
                    cubins={}, run=dict(like["run"], round=round_of), cases=[])
-        for rounds, keys, metrics in cases():
+        for rounds, keys, metrics in planted():
             kept = keep(keys, varied(metrics, round_of))
             if round_of in ROUNDS[rounds] and kept:
                 run["cases"].append({"case": keys, "metrics": kept, "power_bound": True,
@@ -132,9 +143,12 @@ def predictions_before(day):
 def check_tables(section, measured):
     layers, steps, spent, where = (cells(section, i) for i in range(4))
     peers = {way: layers.pop(way) for way in list(layers) if way.startswith("PyTorch")}
-    check(peers and all(near(line[2], layer_ns("1b", 1024, "read") / line[1]) and
-                        near(line[6], layer_ns("8b", 1024, "read") / line[5]) for line in peers.values()),
-          "PyTorch's layers stand beside them, with their share of the same read", peers)
+    shown = dict(zip(("eager", "compile", "autotune"), ("PyTorch, eager", "PyTorch, compiled", "PyTorch, tiles searched")))
+    check(len(peers) == 3 and all(
+        peers[shown[impl]][0] == kernels and near(peers[shown[impl]][1], ns) and peers[shown[impl]][3] is None and
+        near(peers[shown[impl]][2], layer_ns("1b", 1024, "read") / ns) and
+        near(peers[shown[impl]][6], layer_ns("8b", 1024, "read") / peers[shown[impl]][5])
+        for impl, (kernels, ns) in PEERS.items()), "PyTorch's layers stand beside them, with their share of the same read", peers)
     check(len(layers) == 10 and all(near(layers[way][1], layer_ns("1b", 1024, way)) and
                                    near(layers[way][5], layer_ns("8b", 1024, way)) for way in WAYS if way != "read"),
           "each packaging has its layer", layers)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 from common import (FIGURES, SCALES, board_folders, boards_of_one, check, check_schema, finish, has_terminals, metrics_of,
-                    newest_whole, of_programs, on_terminal, program_of, read, table, told, write)
+                    newest_set, of_programs, on_terminal, program_of, read, table, told, write)
 from layer import layered
 
 LINES, COLUMNS, NARROW = 205, 100, 80
@@ -523,13 +523,6 @@ def look_at_doctored(newest, real):
     check(word("an L40S", "memory", "from DRAM") and re.search("from HBM", finding(real, "memory")),
           "the memory has its name")
     folder.cleanup()
-
-
-def newest_set(folder):
-    """The newest set of whole bundles: files that share all but their number."""
-    stem = lambda path: re.sub(r"-\d+\.json$", "", path)
-    last = stem(newest_whole(folder))
-    return sorted(path for path in glob.glob(os.path.join(folder, "*.json")) if stem(path) == last)
 
 
 def main():
