@@ -1,13 +1,13 @@
 /* decoder_layer: one point of the sweep, its memory and its verification. */
 #include "fused/decoder_layer/point.h"
 
-enum { LEAST_WATCHED = 4 };
+#include "fused/decoder_layer/where.h"
 
 void point_ready(struct probe_run *r, struct point *q)
 {
     if (q->is_ready)
         return;
-    q->t = decoder_tensors_of(r, &q->p, q->layers > LEAST_WATCHED ? q->layers : LEAST_WATCHED,
+    q->t = decoder_tensors_of(r, &q->p, q->layers > DECODER_WATCHED ? q->layers : DECODER_WATCHED,
                               2 * q->steps, probe_seed(r));
     q->check = decoder_check_open(r, &q->t);
     q->is_ready = true;

@@ -28,7 +28,9 @@ struct decoder_where {
 };
 enum { DECODER_MOMENTS = DECODER_STEPS * (DECODER_STAMPS - 1) }; /* rows of a timeline */
 
-/* One launch, from stamps of `layers` layers, at least 4, in cycles of `mhz`; the first and the last
+enum { DECODER_WATCHED = 4 }; /* layers of a launch that is watched, at least */
+
+/* One launch, from stamps of DECODER_WATCHED layers or more, in cycles of `mhz`; the first and the last
  * layer do not count. splits: 1 means that no block stamps the merge. Plain C: `stamps` is host
  * memory. The caller frees nothing: timeline is memory that it gives. */
 void decoder_where_of(const struct decoder_problem *p, const uint64_t *stamps, uint32_t layers,

@@ -15,8 +15,9 @@
  * FASTER and SLOWER require every run of one side beyond every run of the other *and* centres
  * further apart than tau. They are words for times, cycles and rates. Of all else, such as watts,
  * shares and errors, the same is called BETTER and WORSE. SAME requires the 95 % interval of the
- * ratio within tau, and the ratio within 10 %. There are no p-values over a thousand cases: seven runs lie beyond seven others
- * by chance once in 1716 comparisons, and then the rule of tau still applies.
+ * ratio within tau, and the ratio within 10 %. There are no p-values over a thousand cases: seven
+ * runs lie beyond seven others by chance once in 1716 comparisons, and then the rule of tau still
+ * applies.
  *
  * Fewer than six runs have no interval. Two runs lie beyond two others by chance in one
  * comparison of three. Such rows are judged from two runs on, with a slack: tau is at least 2 %,
