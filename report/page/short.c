@@ -16,11 +16,16 @@ const char *const short_needs[] = {"memory_latency.load{level=l1}", NULL};
 
 /* --- ten numbers ------------------------------------------------------------------------------ */
 
+static const char *where(const struct number *number)
+{
+    return number->quoted ? " on another card" : "";
+}
+
 static const char *say(struct section *s, const struct summary *summary, const char *name,
                        const char *shown)
 {
     const struct number number = summary_number(summary, name);
-    return section_text(s, "%s%s", section_say(s, &number, shown), number.quoted ? "\u2020" : "");
+    return section_text(s, "%s%s", section_say(s, &number, shown), where(&number));
 }
 
 static bool has(const struct summary *summary, const char *name)
@@ -135,7 +140,7 @@ static void put_product(struct section *s, const struct summary *summary)
         const size_t used = strlen(others);
         if (is_other && number_there(time))
             snprintf(others + used, sizeof others - used, "%s%s %s%s", used ? ", " : "",
-                     cells[0].text, section_say(s, time, NULL), time->quoted ? "\u2020" : "");
+                     cells[0].text, section_say(s, time, NULL), where(time));
     }
     put(s, summary, "1024^3 fp16, gpufloor's best", &best, section_text(s, "%s", others));
     section_free(&small);

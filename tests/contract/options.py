@@ -66,7 +66,8 @@ def newest_with(program):
 def some():
     """Of a committed bundle the runs of some programs: with a fused operator that was counted, products
     beside which a report quotes others' from another bundle, and a run that failed."""
-    found = of_programs(newest_with("norm"), {"memory_latency", "launch", "norm", "small_gemm", "spin", "null"})
+    found = of_programs(newest_with("norm"), {"memory_latency", "launch", "norm", "block_count", "small_gemm",
+                                              "spin", "null"})
     gone = next(one for one in found["runs"] if program_of(one) == "memory_latency")
     gone["status"], gone["why"] = "failed", "a check failed"
     return put("some.json", found)
