@@ -15,8 +15,8 @@ struct board_peak {
     const char *source;
 };
 
-/* The row of a board, or NULL if its peak is not known for certain. Each GPU of several has the peak
- * of one: that of 2x-nvidia-h200 is nvidia-h200's. */
+/* The row of a board, or NULL if its peak is not known for certain. Each GPU of several has the
+ * peak of one: that of 2x-nvidia-h200 is nvidia-h200's. */
 const struct board_peak *board_peak(const char *slug);
 
 #endif

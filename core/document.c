@@ -159,8 +159,8 @@ static bool is_short_id(const char *probe, const char *keys, const char *name, c
                  length, DOCUMENT_ID_MOST);
 }
 
-/* A metric: a name, a unit of the closed list and a direction, its own or said of its name, a number or
- * null for each figure, and an id that fits. */
+/* A metric: a name, a unit of the closed list and a direction, its own or said of its name, a
+ * number or null for each figure, and an id that fits. */
 static bool is_valid_metric(const json_t *metric, const json_t *said, const char *probe,
                             const char *keys, const char *where, char why[DOCUMENT_WHY])
 {
@@ -248,7 +248,8 @@ static bool is_valid_round(const json_t *run, const char *where, char why[DOCUME
                  DOCUMENT_ROUNDS_MAX - 1);
 }
 
-/* Of a document, and of each run inside a bundle: that may be of another version than the bundle. */
+/* Of a document, and of each run inside a bundle: that may be of another version than the
+ * bundle. */
 static bool is_read(const json_t *document, const char *where, char why[DOCUMENT_WHY])
 {
     const json_t *version = json_object_get(document, "schema_version");

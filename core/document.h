@@ -14,8 +14,8 @@
 #include <stdio.h>
 
 enum { DOCUMENT_SCHEMA_VERSION = 1, DOCUMENT_WHY = 512, DOCUMENT_ID = 512 };
-/* Longer ids and more rounds are refused: what is cut would be another row, or none. From an id others
- * are formed, which have to fit, too. */
+/* Longer ids and more rounds are refused: what is cut would be another row, or none. From an id
+ * others are formed, which have to fit, too. */
 enum { DOCUMENT_ID_MOST = 400, DOCUMENT_ROUNDS_MAX = 32 };
 enum {
     DOCUMENT_BYTES_MAX = 64 << 20,                        /* what a reader accepts */
@@ -35,9 +35,9 @@ double document_get_number(const json_t *object, const char *key);
 const char *document_get_text(const json_t *object, const char *key, const char *fallback);
 
 /* Reads and validates a "run", a "bundle", "counters" or a "model"; "-" is stdin. Returns NULL when
- * the file is missing, empty, truncated, not JSON, of another kind, of a newer version, lacks a field
- * that its kind must have, or has an id or a round beyond the limits. `why` then holds one line that
- * starts with the path. */
+ * the file is missing, empty, truncated, not JSON, of another kind, of a newer version, lacks a
+ * field that its kind must have, or has an id or a round beyond the limits. `why` then holds one
+ * line that starts with the path. */
 json_t *document_load(const char *path, const char *kind, char why[DOCUMENT_WHY]);
 
 /* The same for bytes in memory; messages show `name` in place of the path. */
@@ -56,8 +56,8 @@ bool document_write(const char *path, const json_t *document, char why[DOCUMENT_
  * finds the old document or the new one, whole. */
 bool document_replace(const char *path, const json_t *document, char why[DOCUMENT_WHY]);
 
-/* The "unit" or the "better" of a metric: its own, or what its run says once of all metrics of that name
- * (`said`, the object "metrics" of the run; NULL: none). NULL where neither says it. */
+/* The "unit" or the "better" of a metric: its own, or what its run says once of all metrics of that
+ * name (`said`, the object "metrics" of the run; NULL: none). NULL where neither says it. */
 const char *document_metric_word(const json_t *said, const json_t *metric, const char *key);
 
 /* Gives each metric of a run both words of its own, in place of what the run says once. */

@@ -272,8 +272,9 @@ static void describe_settings(struct probe_run *r, json_t *gpu)
     nvml_close(nvml);
 }
 
-/* The settings and the card's hash only in the first round: `gpufloor run` keeps one document's, which it
- * asks for before that, and NVML's start and a shell for sha256sum would take time of every process. */
+/* The settings and the card's hash only in the first round: `gpufloor run` keeps one document's,
+ * which it asks for before that, and NVML's start and a shell for sha256sum would take time of
+ * every process. */
 static void describe_board(struct probe_run *r, int device)
 {
     struct cudaDeviceProp properties;

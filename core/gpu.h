@@ -21,9 +21,9 @@
 #define CUDA(call) gpu_must((call), #call, __FILE__, __LINE__)
 void gpu_must(cudaError_t result, const char *call, const char *file, int line);
 
-/* The same for a call whose refusal is an answer: no such launch, no such entry in this driver. False
- * if it was refused. Ends the run all the same where not the request is at fault, but the GPU, its
- * memory or the driver: that the GPU is lost would else be read as an answer. */
+/* The same for a call whose refusal is an answer: no such launch, no such entry in this driver.
+ * False if it was refused. Ends the run all the same where not the request is at fault, but the
+ * GPU, its memory or the driver: that the GPU is lost would else be read as an answer. */
 #define CUDA_GRANTS(call) gpu_grants((call), #call, __FILE__, __LINE__)
 bool gpu_grants(cudaError_t result, const char *call, const char *file, int line);
 
@@ -45,9 +45,9 @@ const char *gpu_pci_bus(const struct probe_run *r); /* "00000000:04:00.0" */
 cudaStream_t gpu_stream(const struct probe_run *r);
 
 /* A kernel of an image. It is loaded and touched here, so that no lazy load falls into a timed
- * region; so do not call it within one. Checks that its one parameter has args_size bytes and that its code is for this
- * architecture, and stores the cubin's hash with the results. If no image fits this GPU, gpu_kernel
- * skips the run and gpu_kernel_if_any returns NULL. */
+ * region; so do not call it within one. Checks that its one parameter has args_size bytes and that
+ * its code is for this architecture, and stores the cubin's hash with the results. If no image fits
+ * this GPU, gpu_kernel skips the run and gpu_kernel_if_any returns NULL. */
 cudaKernel_t gpu_kernel(struct probe_run *r, const struct gpu_image *image, const char *name,
                         size_t args_size);
 cudaKernel_t gpu_kernel_if_any(struct probe_run *r, const struct gpu_image *image, const char *name,
@@ -109,9 +109,9 @@ void gpu_to_device(struct probe_run *r, void *device, const void *host, size_t b
 /* Zeroed host memory that kernels write across the bus. Valid until the end of the run. */
 void *gpu_mapped(struct probe_run *r, size_t bytes);
 
-/* Puts into the document's environment what lies between these devices: their NVLinks with state and
- * rate, and for each ordered pair whether CUDA gives access, atomics and at which rank of performance,
- * whether NVLinks connect them, and the path on PCIe. */
+/* Puts into the document's environment what lies between these devices: their NVLinks with state
+ * and rate, and for each ordered pair whether CUDA gives access, atomics and at which rank of
+ * performance, whether NVLinks connect them, and the path on PCIe. */
 void gpu_describe_peers(struct probe_run *r, const int device[], int n);
 
 enum gpu_type { GPU_FP16, GPU_BF16, GPU_FP32 };
@@ -147,13 +147,15 @@ void gpu_fill_normal(struct probe_run *r, void *memory, enum gpu_type type, size
  * and leaves no dirty line. */
 void gpu_sweep_l2(struct probe_run *r);
 
-/* Sweeps, and makes the L2 forget what the sweep left: its lines are free for what comes next. Loads
- * that ask for no place in the L1 do not push out lines of a sweep, and stay cold after one. */
+/* Sweeps, and makes the L2 forget what the sweep left: its lines are free for what comes next.
+ * Loads that ask for no place in the L1 do not push out lines of a sweep, and stay cold after
+ * one. */
 void gpu_empty_l2(struct probe_run *r);
 
-/* The SM clock of what is queued between the first two calls. Each launches a kernel that reads %clock64 on
- * every SM at an edge of %globaltimer. gpu_clock_read waits for the stream, and returns the median over the
- * SMs of (cycles / time) in MHz. gpu_time_start() and gpu_time_stop() below call all three. */
+/* The SM clock of what is queued between the first two calls. Each launches a kernel that reads
+ * %clock64 on every SM at an edge of %globaltimer. gpu_clock_read waits for the stream, and returns
+ * the median over the SMs of (cycles / time) in MHz. gpu_time_start() and gpu_time_stop() below
+ * call all three. */
 void gpu_clock_start(struct probe_run *r);
 void gpu_clock_end(struct probe_run *r);
 double gpu_clock_read(struct probe_run *r);
@@ -190,21 +192,24 @@ double gpu_elapsed_ns(cudaEvent_t start, cudaEvent_t stop);
  *     gpu_launch(r, ...);
  *     t = gpu_time_stop(r);       records an event, reads the clock, opens the gate, waits
  *
- * The clock is passed to the sample loop, too. A kernel that takes its own time asks for t.mhz alone.
+ * The clock is passed to the sample loop, too. A kernel that takes its own time asks for t.mhz
+ * alone.
  *
- * Behind the gate all is in the queue before the first event. So the time is the GPU's; without it, the
- * host's time from the event to the launch is a part, up to 15 us, and a different time in each process.
- * The wait at the gate is not in the clock: a GPU that waits has a faster one. The cost of the events is
- * included (timers.event_floor); a slope over two amounts of work cancels it. At most a thousand launches may
- * lie between, and nothing for which the host waits: no memory is allocated, no kernel of a library runs for
- * the first time. Where each launch waits for its end (CUDA_LAUNCH_BLOCKING, a debugger), the gate opens by
- * itself after 200 ms. The second time running a note says so, and no gate is closed from then on. Nor is one
- * under --check and --counters. */
+ * Behind the gate all is in the queue before the first event. So the time is the GPU's; without it,
+ * the host's time from the event to the launch is a part, up to 15 us, and a different time in each
+ * process. The wait at the gate is not in the clock: a GPU that waits has a faster one. The cost of
+ * the events is included (timers.event_floor); a slope over two amounts of work cancels it. At most
+ * a thousand launches may lie between, and nothing for which the host waits: no memory is
+ * allocated, no kernel of a library runs for the first time. Where each launch waits for its end
+ * (CUDA_LAUNCH_BLOCKING, a debugger), the gate opens by itself after 200 ms. The second time
+ * running a note says so, and no gate is closed from then on. Nor is one under --check and
+ * --counters. */
 struct gpu_time {
     double ns, mhz;
 };
 void gpu_time_start(struct probe_run *r);
-/* Without the gate, for kernels launched one by one as a program does it: the host is a part of it. */
+/* Without the gate, for kernels launched one by one as a program does it: the host is a part of
+ * it. */
 void gpu_time_start_ungated(struct probe_run *r);
 struct gpu_time gpu_time_stop(struct probe_run *r);
 
@@ -215,28 +220,29 @@ double gpu_replay_ns(struct probe_run *r, const struct gpu_graph *graph);
  * value of a PROBE_SLOPE metric is then the time of one unit. */
 void gpu_sample_graphs(struct probe_run *r, int metric, double n, const struct gpu_graph graph[2]);
 
-/* One launch on the run's stream, timed so, for a slope over two amounts of work. The second function
- * also returns the SM clock: ns * mhz / 1e3 are cycles. */
+/* One launch on the run's stream, timed so, for a slope over two amounts of work. The second
+ * function also returns the SM clock: ns * mhz / 1e3 are cycles. */
 double gpu_launch_ns(struct probe_run *r, cudaKernel_t kernel, const struct gpu_shape *shape,
                      const void *args);
 double gpu_launch_clocked_ns(struct probe_run *r, cudaKernel_t kernel,
                              const struct gpu_shape *shape, const void *args, double *mhz);
 
-/* Requires that the case's samples of `metric` (bytes/s), launches as a whole, moved no more bytes than
- * the memory's pins can. `fetched`: bytes at the pins for each byte of the metric. Where launches
- * reach a share s of the pin rate, it fails when more than 1 - s of their work is left out; whether
- * all is read or written, what the kernels return must say. What a launch wrote last may still be in
- * the L2 when it ends, and has then not gone over the pins: at most the L2's size. */
+/* Requires that the case's samples of `metric` (bytes/s), launches as a whole, moved no more bytes
+ * than the memory's pins can. `fetched`: bytes at the pins for each byte of the metric. Where
+ * launches reach a share s of the pin rate, it fails when more than 1 - s of their work is left
+ * out; whether all is read or written, what the kernels return must say. What a launch wrote last
+ * may still be in the L2 when it ends, and has then not gone over the pins: at most the L2's
+ * size. */
 void gpu_require_below_pins(struct probe_run *r, int metric, double fetched);
 
 /* Mean power of the board while `once` is called again and again, each call putting about `once_ns`
  * of work on the run's stream, and the energy of a call. Some 2 ms are always queued behind what
  * runs, so that the GPU waits only for what takes longer to launch than to run. By NVML's energy
- * counter, which moves every 20 to 100 ms: read from one of its steps to a later one, at least 290 ms
- * apart, after 100 ms that are not counted. A thread looks at it all the time. It sees a step late by
- * as long as a look takes: power is known to 0.2 %, and to 2 % in a virtual machine where that is
- * 5 ms. NaN without such a counter, under --check and under --counters. Stores what was read as
- * facts. It takes half a second: for cases of three rounds. */
+ * counter, which moves every 20 to 100 ms: read from one of its steps to a later one, at least 290
+ * ms apart, after 100 ms that are not counted. A thread looks at it all the time. It sees a step
+ * late by as long as a look takes: power is known to 0.2 %, and to 2 % in a virtual machine where
+ * that is 5 ms. NaN without such a counter, under --check and under --counters. Stores what was
+ * read as facts. It takes half a second: for cases of three rounds. */
 struct gpu_power {
     double watts, joules;
     const char *why; /* they are NaN; NULL: they are not */
@@ -244,17 +250,17 @@ struct gpu_power {
 struct gpu_power gpu_power(struct probe_run *r, void (*once)(struct probe_run *r, void *what),
                            void *what, double once_ns);
 
-/* The same of a graph that takes `ns` alone, replayed again and again. Where replays in a row take more
- * than 1.1 times that, the GPU waits between them: NaN, with why. A PROBE_POWER_BOUND case, whose clock
- * falls, may take longer. */
+/* The same of a graph that takes `ns` alone, replayed again and again. Where replays in a row take
+ * more than 1.1 times that, the GPU waits between them: NaN, with why. A PROBE_POWER_BOUND case,
+ * whose clock falls, may take longer. */
 struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph *graph, double ns);
 
-/* Do calls in a row take more than 1.1 times the `ns` that one takes alone? Then the GPU waits between
- * them, and joules are not a call's. Stores how much longer they take as a fact. */
+/* Do calls in a row take more than 1.1 times the `ns` that one takes alone? Then the GPU waits
+ * between them, and joules are not a call's. Stores how much longer they take as a fact. */
 bool gpu_power_waits(struct probe_run *r, const struct gpu_power *power, double ns);
 
-/* Stores a case's power as its value of `watts`, and of `joules` that of one of n units of work in a call
- * (n 0: none). Where power is not known, why. Returns whether it is. */
+/* Stores a case's power as its value of `watts`, and of `joules` that of one of n units of work in
+ * a call (n 0: none). Where power is not known, why. Returns whether it is. */
 bool gpu_power_value(struct probe_run *r, int watts, int joules, const struct gpu_power *power,
                      double n);
 
@@ -262,8 +268,8 @@ bool gpu_power_value(struct probe_run *r, int watts, int joules, const struct gp
  * opens the gate. A whole chain is thus in the queue before it begins, and the measurement times
  * the GPU and not the host. A stream holds about a thousand launches. Do not queue more than that
  * after a gate, or the host waits for itself. After 200 ms the gate opens by itself, and
- * gpu_gate_held returns false from then on: check it when the stream is empty, and fail, or end the loop
- * by gpu_require_gates_held. Only one gate can be closed at a time. */
+ * gpu_gate_held returns false from then on: check it when the stream is empty, and fail, or end the
+ * loop by gpu_require_gates_held. Only one gate can be closed at a time. */
 void gpu_gate_close(struct probe_run *r);
 void gpu_gate_open(struct probe_run *r);
 bool gpu_gate_held(const struct probe_run *r);

@@ -4,7 +4,8 @@
  * on the GPU between two moments at which the GPU is idle. The warm-up is not counted. After it the
  * set takes as many passes as its configuration needs, three times over, and of the three values
  * the median, the least and the most are kept. (A pass costs up to 50 ms, more than most bodies,
- * because each slice of the L2 and of the memory is read out.) The body runs exactly as when it is timed, but without the clock stamps around it.
+ * because each slice of the L2 and of the memory is read out.) The body runs exactly as when it is
+ * timed, but without the clock stamps around it.
  *
  * Launches. Every case takes the same number of passes. The medians of each launch's stages are
  * kept. */

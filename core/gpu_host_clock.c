@@ -1,5 +1,5 @@
-/* The clocks of host and GPU; see core/gpu.h. The kernel is in core/device/host_clock.cu, and is loaded at
- * its first use. */
+/* The clocks of host and GPU; see core/gpu.h. The kernel is in core/device/host_clock.cu, and is
+ * loaded at its first use. */
 #include "core/device/host_clock.h"
 #include "core/gpu_inside.h"
 #include "core/run.h"

@@ -15,13 +15,14 @@ static const double WARM_NS = 100e6, COUNTED_NS = 290e6, GIVE_UP_NS = 2e9;
 static const double BATCH_NS = 2e6;
 static const double CALLS_MOST = 1000; /* of a batch: a stream holds about so many launches */
 static const double IN_A_ROW = 1.1; /* a call in a row over one alone: beyond, the GPU waits, too */
-/* A board keeps to its limit over a second, and takes 1.1 times as much for most of it: see docs/METHOD.md. */
+/* A board keeps to its limit over a second, and takes 1.1 times as much for most of it: see
+ * docs/METHOD.md. */
 static const double LIMIT_PASSED = 1.25;
 
 enum { STEPS_KEPT = 8 };
 
-/* The counter's steps while work goes on. One thread writes them; the run's own reads them when that
- * one has ended. */
+/* The counter's steps while work goes on. One thread writes them; the run's own reads them when
+ * that one has ended. */
 struct meter {
     const struct nvml *nvml;
     double began_ns;

@@ -1,5 +1,5 @@
-/* The gate in the stream, and the time between two events behind it; see core/gpu.h. The gate's kernel is in
- * core/device/host_clock.cu, and is loaded at its first use. */
+/* The gate in the stream, and the time between two events behind it; see core/gpu.h. The gate's
+ * kernel is in core/device/host_clock.cu, and is loaded at its first use. */
 #include <math.h>
 
 #include "core/device/host_clock.h"
@@ -74,8 +74,9 @@ void gpu_time_start_ungated(struct probe_run *r)
     start_timing(r, false);
 }
 
-/* A gate that opens by itself once is forgiven, as if it had not been late: the host may have paused. A fact of
- * the case counts those of the process so far. The second time running no gate is closed from then on. */
+/* A gate that opens by itself once is forgiven, as if it had not been late: the host may have
+ * paused. A fact of the case counts those of the process so far. The second time running no gate is
+ * closed from then on. */
 static void look_for_late(struct probe_run *r)
 {
     struct gpu *g = r->gpu;

@@ -5,8 +5,8 @@
 
 double half_fp16(uint16_t bits)
 {
-    /* As a float with the exponent of its own bias, 15, which is then scaled to that of a float, 127.
-     * The scaling also makes a normal float of a number that is subnormal as fp16. */
+    /* As a float with the exponent of its own bias, 15, which is then scaled to that of a float,
+     * 127. The scaling also makes a normal float of a number that is subnormal as fp16. */
     uint32_t wide = (uint32_t)(bits & 0x7fff) << 13;
     float value;
     if ((bits & 0x7c00) == 0x7c00)

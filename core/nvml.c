@@ -386,7 +386,8 @@ char *nvml_slowdowns(char *text, size_t size, unsigned long long reasons)
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons)
 {
     /* Bits of nvmlClocksEventReasons, as of NVML 13; the last two have old names only,
-     * nvmlClocksThrottleReasonBoardLimit and ...Reliability. One that is not known has its number. */
+     * nvmlClocksThrottleReasonBoardLimit and ...Reliability. One that is not known has its
+     * number. */
     static const struct {
         unsigned long long bit;
         const char *name;

@@ -45,11 +45,12 @@ enum nvml_fact { NVML_POWER_LIMIT, NVML_POWER_LIMIT_DEFAULT, NVML_APPLICATION_CL
                  NVML_PERSISTENCE, NVML_REASONS, NVML_PROCESSES, NVML_MPS_PROCESSES };
 const char *nvml_why_not(const struct nvml *nvml, enum nvml_fact fact);
 
-/* Joules that the board has taken since the driver was loaded; NaN where there is no such counter. It
- * moves in steps, every 20 to 100 ms. */
+/* Joules that the board has taken since the driver was loaded; NaN where there is no such counter.
+ * It moves in steps, every 20 to 100 ms. */
 double nvml_energy_j(const struct nvml *nvml);
 
-/* The NVLinks of the GPU: how many are up, their version (4 on Hopper), what is at their other end. */
+/* The NVLinks of the GPU: how many are up, their version (4 on Hopper), what is at their other
+ * end. */
 enum { NVML_LINKS_MOST = 18 };
 enum nvml_far_end { NVML_FAR_GPU, NVML_FAR_NPU, NVML_FAR_SWITCH, NVML_FAR_UNKNOWN };
 struct nvml_links {
@@ -68,15 +69,16 @@ struct nvml_between {
 struct nvml_between nvml_between(const struct nvml *a, const struct nvml *b);
 
 /* Bytes that the links have carried since their counters began; NaN where the driver does not count
- * them. They are counted in KiB. Raw bytes hold all that passed: data, headers, requests, answers. */
+ * them. They are counted in KiB. Raw bytes hold all that passed: data, headers, requests,
+ * answers. */
 struct nvml_link_bytes {
     double sent, received, raw_sent, raw_received;
 };
 struct nvml_link_bytes nvml_link_bytes(const struct nvml *nvml);
 
 /* The reasons that hold a clock below what was asked for, in words: "power cap, thermal". Empty for
- * none; "reason 0x800" for one of a newer driver. Idle, application clocks and display clocks do not
- * count as reasons. Returns text. */
+ * none; "reason 0x800" for one of a newer driver. Idle, application clocks and display clocks do
+ * not count as reasons. Returns text. */
 char *nvml_reasons(char *text, size_t size, unsigned long long reasons);
 
 /* The same without the power cap, under which heavy work runs on a healthy card. */

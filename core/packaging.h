@@ -1,5 +1,5 @@
-/* The ways to pack a decoder's layers into kernels: one list, in one order, for what measures them, what
- * predicts them, and what shows both. */
+/* The ways to pack a decoder's layers into kernels: one list, in one order, for what measures them,
+ * what predicts them, and what shows both. */
 #ifndef GPUFLOOR_PACKAGING_H
 #define GPUFLOOR_PACKAGING_H
 

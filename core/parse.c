@@ -1,7 +1,7 @@
 /* A reader for the JSON that gpufloor writes: objects, arrays, ASCII without escapes, numbers of up
  * to 15 digits. Single strings and numbers that are not so plain are handed to jansson or strtod();
- * anything else that is unusual (a key with an escape, the same key twice, a document nested deeply,
- * an error) ends the reading, and the caller has jansson read it all. */
+ * anything else that is unusual (a key with an escape, the same key twice, a document nested
+ * deeply, an error) ends the reading, and the caller has jansson read it all. */
 #include "core/parse.h"
 
 #include <float.h>

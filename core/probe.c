@@ -261,8 +261,8 @@ static json_t *run_document(struct probe_run *r, const char *started, double ela
     return document;
 }
 
-/* Has everything reached stdout? A full disk or a closed pipe shows only when it is flushed. Asked at
- * every exit, that of --help included. */
+/* Has everything reached stdout? A full disk or a closed pipe shows only when it is flushed. Asked
+ * at every exit, that of --help included. */
 static void check_stdout(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -102,7 +102,8 @@ extern const struct probe probe; /* each executable defines exactly one */
 /* Starts a case; keys in their fixed order, "rows=%d,cols=%d". If it returns false, this run leaves
  * the case out (because of --case, or because of its flags): skip its set-up too. How often a case
  * runs is declared by its flags. Without one of them it runs in every round, which is for numbers
- * that the report shows first and for times on which a verdict or the finding of a section rests. */
+ * that the report shows first and for times on which a verdict or the finding of a section
+ * rests. */
 enum {
     PROBE_TWICE = 1,       /* first and last round, which must agree; not with `run --quick`: maps,
                             * censuses, capacities, searches, campaigns */
@@ -115,26 +116,26 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     PROBE_PRINTF(3, 4);
 #define PROBE_NO_KEYS "%s", "" /* a metric with one case only */
 
-/* Is a case with these flags due in this round? For set-up that several cases share: it is skipped where
- * none of them is. */
+/* Is a case with these flags due in this round? For set-up that several cases share: it is skipped
+ * where none of them is. */
 bool probe_is_due(const struct probe_run *r, unsigned flags);
 
 /* The sample loop of the current case. True until one of these holds, tested in this order:
  *   - 1000 rounds of the loop ("count"),
  *   - 32 ms (PROBE_THRICE: 20; with `run --quick`: 8) since the loop began and at least 5 rounds
  *     ("time"),
- *   - at 20, 28, 40, 56, 80 ... rounds: the 95 % order-statistic interval of every metric's median is
- *     within 0.2 % of it, or within one timer tick ("stable").
+ *   - at 20, 28, 40, 56, 80 ... rounds: the 95 % order-statistic interval of every metric's median
+ *     is within 0.2 % of it, or within one timer tick ("stable").
  * Two rounds of warm-up come first; their samples are discarded. The word in parentheses is stored
- * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to three
- * times. A PROBE_POWER_BOUND loop whose clock is held back when it would end (see METHOD.md) begins anew
- * once, 50 ms or 1000 rounds after it began; not with `run --quick`. Under --check the loop body runs once
- * and its sample is dropped. */
+ * with the case. If the SM clock moved by more than 1 % meanwhile, the loop begins anew, up to
+ * three times. A PROBE_POWER_BOUND loop whose clock is held back when it would end (see METHOD.md)
+ * begins anew once, 50 ms or 1000 rounds after it began; not with `run --quick`. Under --check the
+ * loop body runs once and its sample is dropped. */
 bool probe_more(struct probe_run *r);
 
-/* How many passes of this case's loop have samples that are dropped: those of warm-up, and what came before
- * the clock stood still, or the power limit had acted. A program that keeps for other cases what it timed in
- * the same passes drops as many. */
+/* How many passes of this case's loop have samples that are dropped: those of warm-up, and what
+ * came before the clock stood still, or the power limit had acted. A program that keeps for other
+ * cases what it timed in the same passes drops as many. */
 size_t probe_dropped_passes(const struct probe_run *r);
 
 /* One raw sample: `value` in the metric's unit (in ns for a rate) for n units of work. */
@@ -145,8 +146,8 @@ void probe_sample(struct probe_run *r, int metric, double n, double value);
  * core/gpu.h calls this. */
 void probe_clock(struct probe_run *r, double mhz);
 
-/* Forgets the clocks of the loop. Where one loop times several cases in turn, it is in the first one's, and
- * has the clocks of all: behind it the first is given its own. */
+/* Forgets the clocks of the loop. Where one loop times several cases in turn, it is in the first
+ * one's, and has the clocks of all: behind it the first is given its own. */
 void probe_forget_clocks(struct probe_run *r);
 
 /* A metric's median over the samples of this case so far. Use it for a share whose reference was
@@ -154,11 +155,11 @@ void probe_forget_clocks(struct probe_run *r);
  * are not valid. */
 double probe_median(struct probe_run *r, int metric);
 
-/* A metric over the whole samples of this case so far, in its unit: their values added up, over their
- * work added up; of a rate, their work over their time. A slope's samples count at both amounts of
- * work, with all that does not grow with it. Ask this of what the hardware cannot do: no sample takes
- * less time than its work, but a slope looks too fast where the shorter samples alone are slow. NaN
- * as above, and for a single value or a map. */
+/* A metric over the whole samples of this case so far, in its unit: their values added up, over
+ * their work added up; of a rate, their work over their time. A slope's samples count at both
+ * amounts of work, with all that does not grow with it. Ask this of what the hardware cannot do: no
+ * sample takes less time than its work, but a slope looks too fast where the shorter samples alone
+ * are slow. NaN as above, and for a single value or a map. */
 double probe_whole(struct probe_run *r, int metric);
 
 /* A single value that is not a timing: a count, a ratio, an error. */

@@ -24,9 +24,9 @@ struct respawned respawn_start(struct probe_run *r, char *const argv[], int give
  * signal ended it. */
 int respawn_end(struct respawned child, int limit_ms, char *said, size_t size);
 
-/* From here on, the end of a child ends this process, too, some seconds later and with one line: it may be
- * in a call that waits for that child for ever, as NCCL's do. Who notices before ends the run by itself.
- * Between respawn_may_end(true) and (false) children may end. */
+/* From here on, the end of a child ends this process, too, some seconds later and with one line: it
+ * may be in a call that waits for that child for ever, as NCCL's do. Who notices before ends the
+ * run by itself. Between respawn_may_end(true) and (false) children may end. */
 void respawn_watch(void);
 void respawn_may_end(bool may);
 

@@ -20,9 +20,9 @@ enum {
     BEST_OF_FIRST = 20, /* "best" uses a fixed number of samples, never an adaptive one */
 };
 static const double STABLE = 0.002, CONFIDENCE = 0.95, CLOCK_MOVED = 0.01;
-/* Large products begin at 80 to 84 % of an H200's clock of small work, and fall by 10 to 20 % when the power
- * limit acts. Small products, and loops of tensor instructions, run at 86 % and more; the limit acts on some
- * of these, later. */
+/* Large products begin at 80 to 84 % of an H200's clock of small work, and fall by 10 to 20 % when
+ * the power limit acts. Small products, and loops of tensor instructions, run at 86 % and more; the
+ * limit acts on some of these, later. */
 static const double HELD_BACK = 0.85, FALLS = 0.03;
 
 static void *grown(struct probe_run *r, void *old, size_t *room, size_t size)
@@ -222,8 +222,8 @@ static bool loop_is_full(struct probe_run *r, const char *why)
     return loop_begins(r);
 }
 
-/* Does the power limit hold the clock back, or has it begun to? Quarters of the readings are compared: a pass
- * may time work of several kinds, each at a clock of its own. */
+/* Does the power limit hold the clock back, or has it begun to? Quarters of the readings are
+ * compared: a pass may time work of several kinds, each at a clock of its own. */
 static bool is_at_limit(struct probe_run *r)
 {
     const size_t n = r->n_clock, quarter = n / 4;
@@ -258,8 +258,9 @@ static void sample_from_now(struct probe_run *r)
     r->loop.began_ns = probe_host_ns();
 }
 
-/* Power-bound work is sampled at the clock that the power limit leaves it: it goes on until the limit has
- * acted, and what was sampled before is dropped. Work that does not reach the limit has nothing to wait for. */
+/* Power-bound work is sampled at the clock that the power limit leaves it: it goes on until the
+ * limit has acted, and what was sampled before is dropped. Work that does not reach the limit has
+ * nothing to wait for. */
 static bool waits_for_limit(struct probe_run *r)
 {
     struct loop *loop = &r->loop;
@@ -480,8 +481,8 @@ static double median_of(struct probe_run *r, const struct probe_metric *m, const
     return s->grid ? stat_summarise(s->value, s->n).median : figures_of(r, m, s).s.median;
 }
 
-/* A document has no digits that nothing can tell apart: a bundle holds 10^5 numbers. Seven move a figure
- * by less than 10^-6 of it, and no verdict rests on less than 1 %. */
+/* A document has no digits that nothing can tell apart: a bundle holds 10^5 numbers. Seven move a
+ * figure by less than 10^-6 of it, and no verdict rests on less than 1 %. */
 enum { FIGURE_DIGITS = 7, SPREAD_DIGITS = 3, CLOCK_DIGITS = 6, CELL_DIGITS = 5 };
 
 /* Counts and sizes are whole. Far above them a rate may be, by chance. */

@@ -65,8 +65,8 @@ double stat_pairs_median(struct stat_pairs *pairs);
 /* True when every value of a lies beyond (strictly below or strictly above) every value of b. */
 bool stat_disjoint(const double *a, size_t n, const double *b, size_t m);
 
-/* The middle of the widest gap between neighbours among sorted[from] ... sorted[to - 1], and its width: the
- * border of two clusters. NaN, and 0, where no two differ. */
+/* The middle of the widest gap between neighbours among sorted[from] ... sorted[to - 1], and its
+ * width: the border of two clusters. NaN, and 0, where no two differ. */
 double stat_border(const double *sorted, size_t from, size_t to, double *width);
 
 /* Sample standard deviation (n - 1); NaN below two values. */

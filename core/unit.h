@@ -24,8 +24,8 @@ const char *unit_at(size_t i);
  * is out of all proportion has an exponent: "1.00e+293 PB/s". Returns text. */
 char *unit_format(char *text, size_t size, double value, const char *unit, int digits);
 
-/* Writes value with so many digits behind the point, with a sign if `sign`, or with an exponent where it
- * is out of all proportion. Returns text. */
+/* Writes value with so many digits behind the point, with a sign if `sign`, or with an exponent
+ * where it is out of all proportion. Returns text. */
 char *unit_fixed(char *text, size_t size, double value, int places, bool sign);
 
 /* Reads a size: "4096", "64K", "1M", "2G" (powers of 1024). False for anything else, and for a size

@@ -95,8 +95,8 @@ __device__ __forceinline__ void bulk_load(uint32_t to_shared, const void *from, 
                  : "memory");
 }
 
-// The same for data that is used once: its lines are the first that the L2 gives up. The last operand is
-// the policy "evict first" for all of it, as createpolicy.fractional makes it.
+// The same for data that is used once: its lines are the first that the L2 gives up. The last
+// operand is the policy "evict first" for all of it, as createpolicy.fractional makes it.
 __device__ __forceinline__ void bulk_load_once(uint32_t to_shared, const void *from, uint32_t bytes,
                                                uint32_t barrier)
 {

@@ -1,5 +1,5 @@
-// Programmatic dependent launch, and what a kernel may do before its predecessor has ended: ask the L2
-// for data that no kernel before it writes. From compute capability 9.0 on.
+// Programmatic dependent launch, and what a kernel may do before its predecessor has ended: ask the
+// L2 for data that no kernel before it writes. From compute capability 9.0 on.
 #ifndef GPUFLOOR_DEPENDENT_CUH
 #define GPUFLOOR_DEPENDENT_CUH
 

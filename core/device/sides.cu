@@ -1,12 +1,12 @@
-// How far is the home of a word from an SM? An atomic is carried out there, whatever copies of its line
-// exist. An image of its own, so that only programs that use it contain it.
+// How far is the home of a word from an SM? An atomic is carried out there, whatever copies of its
+// line exist. An image of its own, so that only programs that use it contain it.
 #include "core/device/sides.h"
 
 #include "core/device/clock.cuh"
 #include "core/device/order.cuh"
 
-// The first atomic brings the line into the L2; of those that follow the least counts. None changes a
-// word, unless it is NEVER, and then not either.
+// The first atomic brings the line into the L2; of those that follow the least counts. None changes
+// a word, unless it is NEVER, and then not either.
 // sass: none not a timed kernel
 extern "C" __global__ void sides_ask(const __grid_constant__ struct sides_ask_args a)
 {

@@ -4,7 +4,8 @@
 
 #include "core/device/sides.h"
 
-// The side that is the home of the first piece of the SIDES_BOTH bytes at `both`, an aligned address.
+// The side that is the home of the first piece of the SIDES_BOTH bytes at `both`, an aligned
+// address.
 __device__ __forceinline__ uint32_t sides_first(const struct sides_map &map, const char *both)
 {
     const uint64_t at = (uint64_t)both;
@@ -13,7 +14,8 @@ __device__ __forceinline__ uint32_t sides_first(const struct sides_map &map, con
     return (__popc((uint32_t)(at >> SIDES_BOTH_BITS) & map.mask) ^ bits ^ map.is_swapped) & 1;
 }
 
-// The piece of the k-th SIDES_BOTH bytes from `memory` on, an aligned address, that is home on `side`.
+// The piece of the k-th SIDES_BOTH bytes from `memory` on, an aligned address, that is home on
+// `side`.
 __device__ __forceinline__ char *sides_piece(const struct sides_map &map, const char *memory,
                                              uint32_t side, uint64_t k)
 {

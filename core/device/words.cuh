@@ -22,13 +22,13 @@ __device__ __forceinline__ void words_put_pair(uint64_t *words, uint32_t i, uint
 }
 
 // A thread gets N pairs of words, 16 bytes at a time: first, first + step ..., as far as they are
-// before `end`; all three count pairs, and first is before end. Of other pairs word[i] is 0. Waits until
-// somebody has given up, who then sets given_up: see grid_barrier_given_up().
+// before `end`; all three count pairs, and first is before end. Of other pairs word[i] is 0. Waits
+// until somebody has given up, who then sets given_up: see grid_barrier_given_up().
 //
-// A poll asks for all that is missing: to poll one, and then to load the rest, costs a way through the L2
-// more. It asks for nothing else: what is there already would come again beside other traffic. What is
-// missing are bits of one number, not predicates: for eight of them ptxas has too few, and would wait for
-// some words before it asks for the others.
+// A poll asks for all that is missing: to poll one, and then to load the rest, costs a way through
+// the L2 more. It asks for nothing else: what is there already would come again beside other
+// traffic. What is missing are bits of one number, not predicates: for eight of them ptxas has too
+// few, and would wait for some words before it asks for the others.
 template <int N>
 __device__ __forceinline__ void words_take(const uint64_t *words, uint32_t epoch, uint32_t first,
                                            uint32_t step, uint32_t end, uint2 (&word)[N],

@@ -1,5 +1,5 @@
-/* nccl.so: NCCL for core/nccl.h. The library is opened by name, and its entries are declared here: a
- * build needs nothing of it. */
+/* nccl.so: NCCL for core/nccl.h. The library is opened by name, and its entries are declared here:
+ * a build needs nothing of it. */
 #include "core/nccl.h"
 
 #include <dlfcn.h>

@@ -34,7 +34,8 @@
  *     11.3 us if no block merges);
  *     1.45 us by ticket: two trips come before the load, and one SM does it.
  * 65536 keys run above 4 TB/s. Of an 8-bit cache 131072 keys take 64 to 70 us, half of bf16's 121,
- * and 1024 keys save nothing; a batch of B sequences of 8192 keys takes what B x 8192 keys of one do. A new row is 4 KiB, so fusing it saves launches, not bytes.
+ * and 1024 keys save nothing; a batch of B sequences of 8192 keys takes what B x 8192 keys of one
+ * do. A new row is 4 KiB, so fusing it saves launches, not bytes.
  *
  * Traps. These caches fit the L2: a run over 8192 keys that does not rotate them times the L2. A
  * fused append races with the block that reads the row; here that block takes the row from the

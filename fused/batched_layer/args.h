@@ -1,6 +1,6 @@
 /* Arguments of the kernels in batched_layer.cu and check.cu, for C and CUDA alike. Tensors are
- * row-major, sequences one behind the other. Weights and caches lie as fused/common/decoder/decoder.h
- * says. */
+ * row-major, sequences one behind the other. Weights and caches lie as
+ * fused/common/decoder/decoder.h says. */
 #ifndef FUSED_BATCHED_LAYER_ARGS_H
 #define FUSED_BATCHED_LAYER_ARGS_H
 
@@ -69,8 +69,8 @@ struct batched_scale_args {
 };
 ARGS_SIZE(struct batched_scale_args, 24);
 
-/* One operation of the reference in float64, or a comparison with it: check.cu says what each kernel
- * takes of it. */
+/* One operation of the reference in float64, or a comparison with it: check.cu says what each
+ * kernel takes of it. */
 struct batched_check_args {
     const void *weights; /* bf16: a matrix, or a norm's weights */
     const void *cache;   /* keys of the layer; its values follow */

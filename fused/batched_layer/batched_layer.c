@@ -1,11 +1,12 @@
 /* batched_layer: a decoder's layer at batch 1 to 256: what does its time consist of, bytes,
  * arithmetic or launches, and what does fusing take off?
  *
- * Method. A layer of Llama's kind, one new token for each of `batch` sequences: RMSNorm, QKV, rotary
- * embedding, append to the cache, attention by groups of heads, O and residual, RMSNorm, gate and
- * up, SiLU, down and residual. Weights, caches and what goes into a product are bf16, the residual
- * is fp32. Weights are N(0, 1/columns), old keys and values N(0, 1), all sequences at one context.
- * Products are cuBLASLt's, of its algorithms the fastest here; the rest is ours. Packaged as
+ * Method. A layer of Llama's kind, one new token for each of `batch` sequences: RMSNorm, QKV,
+ * rotary embedding, append to the cache, attention by groups of heads, O and residual, RMSNorm,
+ * gate and up, SiLU, down and residual. Weights, caches and what goes into a product are bf16, the
+ * residual is fp32. Weights are N(0, 1/columns), old keys and values N(0, 1), all sequences at one
+ * context. Products are cuBLASLt's, of its algorithms the fastest here; the rest is ours. Packaged
+ * as
  *     impl=stream  a kernel for each operator, launched one by one; 12, and a merge of attention's
  *                  splits where sequences x kv heads do not fill the SMs
  *     impl=graph   the same in a graph
@@ -18,36 +19,36 @@
  * all of them need the layer's weights, which the L2 does not hold. 1x64 is the layer at batch 64.
  *
  * share is what of the graph's layer_time is bytes, arithmetic, launches, and none of these. An
- * operator's bytes over the rate of `read`, and its multiply-adds over the rate of a product of 4096
- * tokens, are floors of its time, of which the greater binds it: it counts as bytes or as
- * arithmetic, the lesser not at all. Launches are the kernels times a kernel that does nothing, in a
- * graph of such. The fact `bound` says the same of an operator alone.
+ * operator's bytes over the rate of `read`, and its multiply-adds over the rate of a product of
+ * 4096 tokens, are floors of its time, of which the greater binds it: it counts as bytes or as
+ * arithmetic, the lesser not at all. Launches are the kernels times a kernel that does nothing, in
+ * a graph of such. The fact `bound` says the same of an operator alone.
  *
  * Inside the timed region: n and 2n layers, or operators, in a graph, or a row of launches between
  * two events; the slope is the time of one. More than three times the L2 lies between two uses of a
  * set. What operators hand over stays in the L2, as it does in a layer.
  *
- * What is checked: each operator against float64 from what the operator before it handed over (2e-3;
- * half a unit of bf16 where numbers are few), a layer (1e-2), in the first round a chain (1e-2 for
- * each layer). Outputs are poisoned, inputs new in every run. stream and graph give the same bits,
- * and so does every later launch, those that were timed among them; an operator alone leaves the
- * bits that it leaves in a layer. Rows of the cache that no token has reached are NaN. caught:
- * faults planted in what each operator leaves. --check adds small odd shapes, whose layer is
- * compared with the CPU.
+ * What is checked: each operator against float64 from what the operator before it handed over
+ * (2e-3; half a unit of bf16 where numbers are few), a layer (1e-2), in the first round a chain
+ * (1e-2 for each layer). Outputs are poisoned, inputs new in every run. stream and graph give the
+ * same bits, and so does every later launch, those that were timed among them; an operator alone
+ * leaves the bits that it leaves in a layer. Rows of the cache that no token has reached are NaN.
+ * caught: faults planted in what each operator leaves. --check adds small odd shapes, whose layer
+ * is compared with the CPU.
  *
  * Expected on an H200, context 1024, before any measurement. 8b: weights 436 MB, 95 us at 4.6
  * TB/s; keys and values 4.2 MB a sequence. batch 1: read 96; graph 128: products 105, as they read
- * at 0.9 of that rate, attention and merge 8, eight small kernels of 2 to 2.5, their launches of 1.2
- * among it; fused 119, without five of them. batch 8: 134 and 126. batch 64: read 153; graph 195,
- * fused 185. batch 256: read 328, of which attention is 233; products 109 GFLOP, 160 us at 680
+ * at 0.9 of that rate, attention and merge 8, eight small kernels of 2 to 2.5, their launches of
+ * 1.2 among it; fused 119, without five of them. batch 8: 134 and 126. batch 64: read 153; graph
+ * 195, fused 185. batch 256: read 328, of which attention is 233; products 109 GFLOP, 160 us at 680
  * TFLOP/s; graph 490, fused 470. 70b: 1.71 GB, read 372; graph 415 at batch 1, 490 at 64. share at
  * batch 1: bytes 0.76, launches 0.12; at 64 bytes 0.80, launches 0.07; at 256 bytes 0.5, arithmetic
  * 0.33. So gains of fusing: 1.075 at batch 1 and 1.05 at batch 64. 64 requests: 8.2 ms as 64x1, 1.1
  * ms as 8x8, 0.2 ms as one batch. A product of 4096 tokens: 680 TFLOP/s, bytes 0.08 of its time.
- * Found: graph 138 and fused 133 at batch 1, 204 and 198 at 64, 455 and 445 at 256, in which cuBLASLt
- * has 15 and 10 kernels at batch 1: it splits the sums of O and down. 720 to 820 TFLOP/s, by how far the
- * clock has fallen. In the first trial fused gained 1.01 at batch 1: its merge waited for the L2 eight
- * times one after the other, and does so less now (docs/FINDINGS.md).
+ * Found: graph 138 and fused 133 at batch 1, 204 and 198 at 64, 455 and 445 at 256, in which
+ * cuBLASLt has 15 and 10 kernels at batch 1: it splits the sums of O and down. 720 to 820 TFLOP/s,
+ * by how far the clock has fallen. In the first trial fused gained 1.01 at batch 1: its merge
+ * waited for the L2 eight times one after the other, and does so less now (docs/FINDINGS.md).
  *
  * Traps. cuBLASLt may choose another algorithm in another run, and with splits of the sum more
  * kernels: `kernels` is counted from the graph, and no exact count. Its large product runs at the
@@ -402,8 +403,8 @@ static void say_bound(struct probe_run *r, const struct point *q, enum batched_o
                f.bytes / 1e3, f.arithmetic / 1e3, f.launches / 1e3, (ns - f.launches - most) / 1e3);
 }
 
-/* Behind a layer of that packaging, which leaves what the operator gets; every cache has its new row,
- * but where one operator appends it, too. Returns the bits that the operator has left. */
+/* Behind a layer of that packaging, which leaves what the operator gets; every cache has its new
+ * row, but where one operator appends it, too. Returns the bits that the operator has left. */
 static uint64_t prepare(struct probe_run *r, struct point *q, const struct batched_pack *pack,
                         enum batched_operator op)
 {

@@ -1,13 +1,15 @@
-// The operators of a decoder's layer that are no product, for any batch; and what they are compared with.
+// The operators of a decoder's layer that are no product, for any batch; and what they are compared
+// with.
 //
 //   batched_norm, _rope, _append, _attention_D_G, _merge, _silu, _add   a kernel for each operator
 //   batched_look_D_G    rope, append, attention and merge in one
 //   batched_read, batched_nothing                                       the memory's rate; an empty node
 //
-// D is the head dimension, G the greatest group of heads to a kv head. A block of attention is one split of
-// the keys of one kv head of one sequence. Its warps take 8 keys each in turn, by the matrix instruction
-// (fused/common/decoder/attention.cuh). A warp's next 8 keys and values come to shared memory while it takes
-// these: from memory straight to registers, two of eight loads waited for the first.
+// D is the head dimension, G the greatest group of heads to a kv head. A block of attention is one
+// split of the keys of one kv head of one sequence. Its warps take 8 keys each in turn, by the
+// matrix instruction (fused/common/decoder/attention.cuh). A warp's next 8 keys and values come to
+// shared memory while it takes these: from memory straight to registers, two of eight loads waited
+// for the first.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 #include "core/device/async.cuh"
@@ -27,9 +29,10 @@ static __device__ __forceinline__ uint32_t thread(void)
     return blockIdx.x * BATCHED_THREADS + threadIdx.x;
 }
 
-/* --- norm, SiLU, residual --------------------------------------------------------------------------- */
+/* --- norm, SiLU, residual --------------------------------------------------------------------- */
 
-// x = norm(residual): a block for each sequence, which takes it twice; the second time it is in the L1.
+// x = norm(residual): a block for each sequence, which takes it twice; the second time it is in the
+// L1.
 // sass-all: ldg128>=8 ldg64>=4 stg64>=4 bar.block=1 local=0 looped calls arch=80+
 extern "C" __global__ void __launch_bounds__(BATCHED_THREADS)
     batched_norm(const __grid_constant__ struct batched_args a)
@@ -91,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(BATCHED_THREADS)
         make_float4(r.x + low.x, r.y + low.y, r.z + high.x, r.w + high.y);
 }
 
-/* --- rope and append -------------------------------------------------------------------------------- */
+/* --- rope and append -------------------------------------------------------------------------- */
 
 // Rotates elements 8i to 8i + 7 of a head with their partners in its other half.
 static __device__ __forceinline__ void rotate(uint4 &low, uint4 &high, const float *rope,
@@ -161,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(BATCHED_THREADS)
     new_row(a, b, kv, which)[i] = from[i];
 }
 
-/* --- attention -------------------------------------------------------------------------------------- */
+/* --- attention -------------------------------------------------------------------------------- */
 
 // Which split of which kv head of which sequence a block has, and its keys.
 struct look {
@@ -184,8 +187,8 @@ static __device__ __forceinline__ struct look look_of(const struct batched_args 
     return k;
 }
 
-// What a warp has of its keys at a time, twice: a row of values is 16 bytes longer, so that four of them lie
-// in different banks.
+// What a warp has of its keys at a time, twice: a row of values is 16 bytes longer, so that four of
+// them lie in different banks.
 template <uint32_t D> struct look_stage {
     uint4 keys[8][D / 8], values[8][D / 8 + 1];
 };
@@ -212,8 +215,8 @@ static __device__ __forceinline__ void take_q(const struct batched_args &a, cons
     __syncthreads();
 }
 
-// The same from what the product left; and where the block has the new key, that and its value, which go to
-// the cache, too.
+// The same from what the product left; and where the block has the new key, that and its value,
+// which go to the cache, too.
 template <uint32_t D, uint32_t G>
 static __device__ __forceinline__ void take_and_append(const struct batched_args &a,
                                                        const struct look &k,
@@ -243,8 +246,8 @@ static __device__ __forceinline__ void take_and_append(const struct batched_args
     __syncthreads();
 }
 
-// Asks for 8 rows of `row` vectors from key `from` on: those of a stage, and their values. What is beyond the
-// last key is the last key again.
+// Asks for 8 rows of `row` vectors from key `from` on: those of a stage, and their values. What is
+// beyond the last key is the last key again.
 template <uint32_t D>
 static __device__ __forceinline__ void ask(struct look_stage<D> &stage, const uint4 *keys,
                                            const uint4 *values, uint32_t from, uint32_t count)
@@ -344,8 +347,8 @@ static __device__ __forceinline__ void deliver(const struct batched_args &a, con
     }
 }
 
-// Merges the splits of a head in their order, eight at a time: four neighbours. Each eight are one wait for
-// the L2, and a head has few threads to share those.
+// Merges the splits of a head in their order, eight at a time: four neighbours. Each eight are one
+// wait for the L2, and a head has few threads to share those.
 static __device__ __forceinline__ void merge(const struct batched_args &a, uint32_t b,
                                              uint32_t head, uint32_t four)
 {
@@ -432,8 +435,9 @@ static __device__ __forceinline__ void look(const struct batched_args &a)
     {                                                                                              \
         call(a);                                                                                   \
     }
-// A turn of a warp: 8 keys and 8 values, which came while it took those before. The one kernel fences once
-// before it draws its ticket and once behind it, and has a turn for the new key, which is in shared memory.
+// A turn of a warp: 8 keys and 8 values, which came while it took those before. The one kernel
+// fences once before it draws its ticket and once behind it, and has a turn for the new key, which
+// is in shared memory.
 // sass-loop: kernel=batched_*_64_4 ldgsts.bypass=4 hmma=10 lds128=4 depbar.0=1 other<=176
 // sass-and: guarded<=4 local=0 moving arch=80+
 // sass-loop: kernel=batched_*_128_4 ldgsts.bypass=8 hmma=20 lds128=8 depbar.0=1 other<=250
@@ -459,7 +463,7 @@ LOOK(look_64_4, LOOK_BLOCKS, (look<64, 4>))
 LOOK(look_128_4, LOOK_BLOCKS, (look<128, 4>))
 LOOK(look_128_8, LOOK_BLOCKS_8, (look<128, 8>))
 
-/* --- what a layer is compared with ------------------------------------------------------------------ */
+/* --- what a layer is compared with ------------------------------------------------------------ */
 
 // The memory's own rate. Loads are in flight together: the sum takes them in reverse order, and the
 // registers are not shared among more blocks than there are.

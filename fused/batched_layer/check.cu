@@ -1,6 +1,6 @@
-// What fills a layer's memory; and the layer in float64 on the GPU, operator by operator: one kernel for each
-// operation, and one that compares. The reference's numbers are doubles in memory, sequences one behind the
-// other. None of it is timed.
+// What fills a layer's memory; and the layer in float64 on the GPU, operator by operator: one
+// kernel for each operation, and one that compares. The reference's numbers are doubles in memory,
+// sequences one behind the other. None of it is timed.
 #include "core/device/verdict.cuh"
 #include "fused/batched_layer/args.h"
 #include "fused/common/decoder/deal.cuh"
@@ -67,8 +67,8 @@ extern "C" __global__ void __launch_bounds__(CHECK_THREADS)
         out[i] = in[i] * by * (double)bf16::one(((const __nv_bfloat16 *)a.weights)[i]);
 }
 
-// out = the matrix times in: a block for CHECK_TILE rows (x) of CHECK_TILE sequences (y), a thread for 4 x 4
-// of them.
+// out = the matrix times in: a block for CHECK_TILE rows (x) of CHECK_TILE sequences (y), a thread
+// for 4 x 4 of them.
 // sass: none not a timed kernel
 extern "C" __global__ void __launch_bounds__(CHECK_THREADS)
     batched_check_multiply(const __grid_constant__ struct batched_check_args a)
@@ -136,7 +136,8 @@ extern "C" __global__ void batched_check_round(const __grid_constant__ struct ba
         a.out[i] = rounded(a.in[i]);
 }
 
-// out = the rows of the heads [rows, rows + columns) of each sequence of in, whose heads are q, k and v.
+// out = the rows of the heads [rows, rows + columns) of each sequence of in, whose heads are q, k
+// and v.
 // sass: none not a timed kernel
 extern "C" __global__ void batched_check_heads(const __grid_constant__ struct batched_check_args a)
 {
@@ -146,7 +147,8 @@ extern "C" __global__ void batched_check_heads(const __grid_constant__ struct ba
         a.out[i] = a.in[i / each * all + a.rows * s.head_dim + i % each];
 }
 
-// out = the new token's rows of the cache as the kernel left them: of each sequence all keys, all values.
+// out = the new token's rows of the cache as the kernel left them: of each sequence all keys, all
+// values.
 // sass: none not a timed kernel
 extern "C" __global__ void
 batched_check_new_rows(const __grid_constant__ struct batched_check_args a)

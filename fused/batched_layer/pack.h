@@ -41,8 +41,8 @@ struct batched_turn {
 void batched_launch_operator(struct probe_run *r, const struct batched_work *w,
                              enum batched_operator op, struct batched_turn turn);
 
-/* A chain of layers. `again`: so many layers in a row have the same weights, as micro-batches of one
- * layer do; 1: none. */
+/* A chain of layers. `again`: so many layers in a row have the same weights, as micro-batches of
+ * one layer do; 1: none. */
 void batched_launch(struct probe_run *r, const struct batched_work *w,
                     const struct batched_pack *pack, uint32_t layers, uint32_t again);
 
@@ -50,8 +50,8 @@ void batched_launch(struct probe_run *r, const struct batched_work *w,
 void batched_launch_often(struct probe_run *r, const struct batched_work *w,
                           enum batched_operator op, uint32_t times);
 
-/* One launch of the reading kernel, over `bytes` of the weights, again from the beginning where they
- * end. */
+/* One launch of the reading kernel, over `bytes` of the weights, again from the beginning where
+ * they end. */
 void batched_launch_read(struct probe_run *r, const struct batched_work *w, double bytes);
 
 #endif

@@ -33,8 +33,8 @@ void point_ready(struct probe_run *r, struct point *q);
 void point_free(struct probe_run *r, struct point *q);
 struct batched_work point_work(const struct point *q);
 
-/* Verifies a packaging against float64, or against the bits of one of its kind that was. Returns the
- * error of one layer. */
+/* Verifies a packaging against float64, or against the bits of one of its kind that was. Returns
+ * the error of one layer. */
 double point_verify(struct probe_run *r, struct point *q, const struct batched_pack *pack);
 /* Has a launch of so many layers left the bits of what was verified? */
 void point_require_bits(struct probe_run *r, struct point *q, const struct batched_pack *pack,

@@ -24,8 +24,8 @@ struct batched_problem {
     uint32_t layers;              /* of the shorter timed chain */
 };
 
-/* False, with one line in why, where the sizes are refused. The caller gives model, shape, batch and
- * context, and may give splits and sets. */
+/* False, with one line in why, where the sizes are refused. The caller gives model, shape, batch
+ * and context, and may give splits and sets. */
 bool batched_problem_make(struct batched_problem *p, const struct batched_machine *m, char *why,
                           size_t size);
 
@@ -34,12 +34,13 @@ uint64_t batched_cache_bytes(const struct batched_problem *p);
 /* Bytes that one layer must read: its matrices, its norms' weights, and all keys and values. */
 double batched_layer_reads(const struct batched_problem *p);
 
-/* About how long a read of so many bytes takes on an H200: how much work is timed together depends on
- * it, no figure. */
+/* About how long a read of so many bytes takes on an H200: how much work is timed together depends
+ * on it, no figure. */
 double batched_read_ns(double bytes);
 
-/* The operators of a layer, as a kernel for each of them takes them; norm and add twice. Behind them
- * those that fusing makes: rope, append and attention as one; products that add to the residual. */
+/* The operators of a layer, as a kernel for each of them takes them; norm and add twice. Behind
+ * them those that fusing makes: rope, append and attention as one; products that add to the
+ * residual. */
 enum batched_operator {
     OP_NORM_ATTENTION, OP_QKV, OP_ROPE, OP_APPEND, OP_ATTENTION, OP_O, OP_ADD_O, OP_NORM_FFN,
     OP_GATE_UP, OP_SILU, OP_DOWN, OP_ADD_DOWN, BATCHED_OPERATORS,

@@ -1,5 +1,5 @@
-/* The products of a layer by cuBLASLt: bf16 in, sums in fp32; the fastest algorithm of those that it
- * offers, by measurement. What goes on to a norm is bf16, or is added to the residual, which is
+/* The products of a layer by cuBLASLt: bf16 in, sums in fp32; the fastest algorithm of those that
+ * it offers, by measurement. What goes on to a norm is bf16, or is added to the residual, which is
  * fp32. */
 #ifndef FUSED_BATCHED_LAYER_PRODUCTS_H
 #define FUSED_BATCHED_LAYER_PRODUCTS_H

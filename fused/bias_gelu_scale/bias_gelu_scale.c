@@ -171,9 +171,9 @@ static double number(const struct operator_set *s, uint16_t bits)
     return s->shape.type == GPU_BF16 ? half_bf16(bits) : half_fp16(bits);
 }
 
-/* What the CPU looks at: all of a small tensor; of a large one PIECES pieces of PIECE elements, evenly
- * apart from a random place on, which one strided copy fetches. A whole tensor of 16384 x 8192 would
- * take new pages of the host for half a second. */
+/* What the CPU looks at: all of a small tensor; of a large one PIECES pieces of PIECE elements,
+ * evenly apart from a random place on, which one strided copy fetches. A whole tensor of 16384 x
+ * 8192 would take new pages of the host for half a second. */
 struct looked_at {
     size_t first, step, pieces, piece; /* in elements */
 };

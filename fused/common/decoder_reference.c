@@ -82,8 +82,8 @@ static double factor_of(const struct reference_layer *l, const double *residual)
     return 1 / sqrt(squares / l->shape->hidden + l->epsilon);
 }
 
-/* `n` rows of a matrix, at most ROWS, times the norm of a sequence's residual. What stands behind the norm
- * is computed once for all of them. */
+/* `n` rows of a matrix, at most ROWS, times the norm of a sequence's residual. What stands behind
+ * the norm is computed once for all of them. */
 enum { ROWS = 64, CHUNK = 1024 };
 static void dot_normed(const struct reference_layer *l, const uint16_t *rows, uint32_t n,
                        const uint16_t *weights, const double *residual, double factor, double *out)

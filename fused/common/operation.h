@@ -140,7 +140,8 @@ static inline uint64_t operation_seed(const struct probe_run *r, unsigned flags)
     return flags & PROBE_TWICE ? 1 : probe_seed(r);
 }
 
-/* Does the command line name a parameter of this program? Then its one shape is measured, and no other. */
+/* Does the command line name a parameter of this program? Then its one shape is measured, and no
+ * other. */
 bool operation_is_given(const struct probe_run *r);
 
 /* Number of buffer sets to rotate over when one set has this many bytes: enough for 3 x L2, at most

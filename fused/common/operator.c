@@ -296,8 +296,9 @@ static void sweep(struct probe_run *r, const struct fused_operator *o,
         probe_note(r, "%s: too little memory", keys);
         return;
     }
-    /* Where none of its cases is due, only the copies are told of it: which sweep measures a copy must be
-     * the same in every round. Buffers of a dozen sweeps took 0.9 s of a round that measures none. */
+    /* Where none of its cases is due, only the copies are told of it: which sweep measures a copy
+     * must be the same in every round. Buffers of a dozen sweeps took 0.9 s of a round that
+     * measures none. */
     struct operator_set s =
         probe_is_due(r, w->flags)
             ? operator_open(r, o, &w->shape, w->groups, sets, operation_seed(r, w->flags))

@@ -52,8 +52,8 @@ enum {
  * Streams are timed warm where the sweep is timed warm by graph, else cold. */
 enum { OPERATOR_WARM = 1, OPERATOR_COLD = 2, OPERATOR_STREAM = 4 };
 
-/* The copy that shares are formed against: none; one that this sweep times under its own keys; or the
- * last copy of as many bytes that an earlier sweep timed. */
+/* The copy that shares are formed against: none; one that this sweep times under its own keys; or
+ * the last copy of as many bytes that an earlier sweep timed. */
 enum operator_copy { OPERATOR_NO_COPY, OPERATOR_COPY, OPERATOR_COPY_BEFORE };
 
 struct operator_sweep {
@@ -134,7 +134,8 @@ struct fused_operator {
     void (*reset)(struct probe_run *r, const struct operator_set *s);
     /* Bytes of a set that the fused form moves; the copy moves as many. */
     double (*copied)(const struct operator_set *s, size_t member);
-    /* Bytes that change from set to set. They decide how many sets are cold; NULL: what is copied. */
+    /* Bytes that change from set to set. They decide how many sets are cold; NULL: what is
+     * copied. */
     double (*rotated)(const struct operator_set *s);
     /* Fills in at most OPERATOR_FORMS forms, the fused and the unfused one among them. Returns
      * their number. */

@@ -4,8 +4,8 @@
 
 #include "core/device/load.cuh"
 
-// N vectors, STEP apart, that are in flight together; their bits go to `sum`. They are used in reverse
-// order: otherwise the assembler would use the first before it has asked for the last.
+// N vectors, STEP apart, that are in flight together; their bits go to `sum`. They are used in
+// reverse order: otherwise the assembler would use the first before it has asked for the last.
 template <int N, int STEP>
 __device__ __forceinline__ void read_together(uint32_t &sum, const uint4 *from)
 {

@@ -14,18 +14,19 @@
  *     impl=ring       one kernel; a ninth warp keeps a ring of weights in shared memory full, old
  *                     keys and values among them, across steps and layers
  *     impl=values     the ring, and each word with its epoch in place of barriers
- *     impl=near       values, and weights that lie in the memory behind each SM's own half of the L2
- *                     (core/sides.h): of a stream from anywhere half comes through the link between
- *                     the halves, and words wait behind it. impl=far, a control: behind the other
+ *     impl=near       values, and weights that lie in the memory behind each SM's own half of the
+ *                     L2 (core/sides.h): of a stream from anywhere half comes through the link
+ *                     between the halves, and words wait behind it. impl=far, a control: behind the
+ *                     other
  *     impl=cublas     the four products by cuBLASLt, the fastest of its algorithms, and a kernel
  *                     for each operator between; in a graph. Its head is ours
  *     impl=read       reads as many bytes and drops them; share_of_read compares with it
  *
  * power, energy: two steps a launch or a graph, again and again, for a third of a second, from one
  * step of NVML's energy counter to another. impl=read, the control, reads as many bytes as a step.
- * Where steps in a row take more than 1.1 times step_time the board did something else, too, and both
- * are missing. Only impl=stream may take longer: it waits for its launches. What is timed next finds
- * a warmer board.
+ * Where steps in a row take more than 1.1 times step_time the board did something else, too, and
+ * both are missing. Only impl=stream may take longer: it waits for its launches. What is timed next
+ * finds a warmer board.
  *
  * Inside the timed region: two amounts of work, n and 2n layers or steps, in a launch, a graph,
  * or a row of launches between two events; the slope is one layer's time, or one step's. A gate
@@ -37,28 +38,29 @@
  * over (2e-3; half a unit of bf16 where they are few); one layer (1e-2); a chain, and the logits
  * of a step, to twice the error of a float64 chain that rounds to bf16 where the kernels do; the
  * token. All packagings that add up in the same
- * order give the same bits: fused, dependent, barrier, ring, values and near on the one hand, stream
- * and graph on the other, which round what goes into a product behind the norm's factor and not
- * before it. What timed launches leave has the bits of what was verified. Rows of the cache that
- * no token has reached are NaN. --check adds small shapes on eight blocks, with blocks that wait
- * at random, against float64 on the CPU; --deep 10^5 layers in one launch.
+ * order give the same bits: fused, dependent, barrier, ring, values and near on the one hand,
+ * stream and graph on the other, which round what goes into a product behind the norm's factor and
+ * not before it. What timed launches leave has the bits of what was verified. Rows of the cache
+ * that no token has reached are NaN. --check adds small shapes on eight blocks, with blocks that
+ * wait at random, against float64 on the CPU; --deep 10^5 layers in one launch.
  *
  * Expected on an H200, context 1024: a 1b layer reads 123.7 MB, 26.7 us at the rate of a long
  * read; an 8b layer 440 MB, 95.1 us. Six edges of 1.1 us and the empty memory pipe behind each of
  * them cost a graph of six kernels 40 us; a barrier 33; the ring hides what its 200 KB an SM
  * cover, 4.7 us of memory time, and should come to 28 to 29 us. Found: 46, 49, and 34 to 37;
- * near, which was not foreseen, 31, and far 53. Alone, words take 6 us from all SMs to all SMs beside
- * a stream (edges; docs/FINDINGS.md). Of joules were expected, from 130 W of the idle board and up to
- * 520 W for the bytes at the rate of a long read: for a step of 1B 0.42 as a graph and 0.36 near, for one of
- * 8B 2.3 and 2.15, and fewer for a read of a step's bytes. Found: 0.46, 0.38, 2.5, 2.2, and 0.36 for 1B's.
+ * near, which was not foreseen, 31, and far 53. Alone, words take 6 us from all SMs to all SMs
+ * beside a stream (edges; docs/FINDINGS.md). Of joules were expected, from 130 W of the idle board
+ * and up to 520 W for the bytes at the rate of a long read: for a step of 1B 0.42 as a graph and
+ * 0.36 near, for one of 8B 2.3 and 2.15, and fewer for a read of a step's bytes. Found: 0.46, 0.38,
+ * 2.5, 2.2, and 0.36 for 1B's.
  *
  * Traps. A short chain's weights stay in the L2. A graph cannot be replayed with a fixed epoch: its
  * words would look fresh; kernels that stay are launched, each time with greater epochs. The choice
  * of a token by its greatest logit is not stable among near ties, so it is checked with the
- * logits. SMs' clocks are not compared with each other: `where` uses differences on one SM only. What one
- * launch shows of a wait differs from the next by a tenth: `where`, `closes`, barrier_under_load and
- * `timeline` are medians over five launches, of means over blocks and layers. Medians over blocks
- * would not add up: waits are skewed, and the sum was off by 4 %. */
+ * logits. SMs' clocks are not compared with each other: `where` uses differences on one SM only.
+ * What one launch shows of a wait differs from the next by a tenth: `where`, `closes`,
+ * barrier_under_load and `timeline` are medians over five launches, of means over blocks and
+ * layers. Medians over blocks would not add up: waits are skewed, and the sum was off by 4 %. */
 #include <math.h>
 #include <stdio.h>
 
@@ -198,8 +200,8 @@ static double time_once(struct probe_run *r, const struct decoder_packing *p, co
     return gpu_time_stop(r).ns;
 }
 
-/* Steps first: layers leave their output, and steps their logits. Beside a step layers are short, so
- * they take two turns. */
+/* Steps first: layers leave their output, and steps their logits. Beside a step layers are short,
+ * so they take two turns. */
 static void time_way(struct probe_run *r, const struct point *q, const struct decoder_packing *p)
 {
     const uint32_t layers = q->p.model.layers;

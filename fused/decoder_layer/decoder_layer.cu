@@ -1,5 +1,5 @@
-// Layers of a decoder, or whole steps of one token each, in one kernel that stays: one block on every
-// SM, launched cooperatively.
+// Layers of a decoder, or whole steps of one token each, in one kernel that stays: one block on
+// every SM, launched cooperatively.
 //
 //   decoder_barrier_*  weights straight from memory; a barrier of the grid at each edge
 //   decoder_ring_*     weights, old keys and old values through a ring in shared memory, which a ninth
@@ -7,13 +7,14 @@
 //   decoder_values_*   the ring; at each edge the words are polled by those who need them
 //   decoder_near_*     the same, with weights that lie behind the block's own half of the L2
 //
-// The name goes on with the head dimension, the greatest group of heads to a kv head, the batch, and
-// "watched": a twin that writes stamps and lets blocks wait at random, for the timeline and for checks.
+// The name goes on with the head dimension, the greatest group of heads to a kv head, the batch,
+// and "watched": a twin that writes stamps and lets blocks wait at random, for the timeline and for
+// checks.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 #include "fused/common/decoder/stays.cuh"
 
-/* --- the kernels ---------------------------------------------------------------------------------- */
+/* --- the kernels ------------------------------------------------------------------------------ */
 
 #define DECODER_BARRIER(name, d, g, b, watched)                                                    \
     extern "C" __global__ void __launch_bounds__(DECODER_THREADS, 1)                               \
@@ -47,9 +48,10 @@ typedef home_near home_of_near;
 // sass-loop: kernel=decoder_near_*_watched lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=decoder_values_*_b2 lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=decoder_values_*_b4 lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
-// Edges: a barrier has one fence before its arrival, and polls the L2; words with epochs have no fence,
-// and all that a thread needs is polled at once. Tiles are asked for as data that is used once, in the
-// two places of the producer, and nothing else waits for them; the norms' weights are asked for ahead.
+// Edges: a barrier has one fence before its arrival, and polls the L2; words with epochs have no
+// fence, and all that a thread needs is polled at once. Tiles are asked for as data that is used
+// once, in the two places of the producer, and nothing else waits for them; the norms' weights are
+// asked for ahead.
 // sass-all: kernel=decoder_barrier_64_* membar.gpu=3 reds=6 ldg32.gpu=7 ldg64.gpu>=41 ldg128na=20
 // sass-and: looped calls arch=90a+
 // sass-all: kernel=decoder_barrier_128_* membar.gpu=3 reds=6 ldg32.gpu=7 ldg64.gpu>=41 ldg128na=24

@@ -1,5 +1,5 @@
-// The steps of a decoder layer as kernels of their own (fused/common/decoder/steps.cuh), and one kernel for
-// each operator.
+// The steps of a decoder layer as kernels of their own (fused/common/decoder/steps.cuh), and one
+// kernel for each operator.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 #include "fused/common/decoder/steps.cuh"
@@ -28,10 +28,10 @@ static __device__ __forceinline__ void choose(const struct decoder_args &a, uint
     }
 }
 
-/* --- a kernel for each operator --------------------------------------------------------------------- */
+/* --- a kernel for each operator --------------------------------------------------------------- */
 
-// x = norm(residual) in bf16; with HAS_RAW the residual first becomes residual + raw. One block for a
-// sequence.
+// x = norm(residual) in bf16; with HAS_RAW the residual first becomes residual + raw. One block for
+// a sequence.
 template <bool HAS_RAW>
 static __device__ __forceinline__ void norm(const struct decoder_args &a, const void *weights)
 {
@@ -141,7 +141,7 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
     }
 }
 
-/* --- the kernels ------------------------------------------------------------------------------------ */
+/* --- the kernels ------------------------------------------------------------------------------ */
 
 #define KERNEL_OF(threads, name, blocks, call)                                                      \
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                   \
@@ -177,7 +177,8 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
     PRODUCT(multiply_down_b##b, (multiply<DECODER_DOWN, b>(a)))                                  \
     PRODUCT(multiply_head_b##b, (multiply_head<b>(a)))
 
-// Products: the body counted is that of a chunk of 32 rows. Attention: that of a tile of keys and values.
+// Products: the body counted is that of a chunk of 32 rows. Attention: that of a tile of keys and
+// values.
 // sass-loop: kernel=decoder_*_b1 ldg128na=16 hmma=16 guarded<=16 other<=300 local=0 arch=80,86,89
 // sass-loop: kernel=decoder_*_b1 lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=decoder_*_b2 ldg128na=16 hmma=16 guarded<=16 other<=300 local=0 arch=80,86,89
@@ -187,8 +188,8 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
 // sass-loop: kernel=decoder_*_b1_dependent lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=decoder_*_b2_dependent lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=decoder_*_b4_dependent lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
-// The next kernel may begin, and this one waits for the last, once each; meanwhile it asks for what no
-// kernel writes.
+// The next kernel may begin, and this one waits for the last, once each; meanwhile it asks for what
+// no kernel writes.
 // sass-all: kernel=decoder_*_dependent acqbulk=1 preexit=1 looped calls arch=90a,100
 // sass-all: kernel=decoder_[!h]*_dependent acqbulk=1 preexit=1 looped calls arch=120
 // sass-all: kernel=decoder_*_b?_dependent ublkcp.hinted=1 ublkcp=1 looped calls arch=90a,100

@@ -53,13 +53,13 @@ void point_require_bits(struct probe_run *r, const struct decoder_packing *p, ui
 /* One layer, n layers twice, 2n layers; a step, and 2n of them. Returns the error of one layer. */
 double point_verify(struct probe_run *r, struct point *q, const struct decoder_packing *p);
 
-/* power.c: joules of step upon step; p NULL: of reads of as many bytes. lacks: why it cannot run here,
- * or NULL; step_ns: what a step takes. */
+/* power.c: joules of step upon step; p NULL: of reads of as many bytes. lacks: why it cannot run
+ * here, or NULL; step_ns: what a step takes. */
 void point_measure_power(struct probe_run *r, struct point *q, const struct decoder_packing *p,
                          const char *lacks, double step_ns);
 
-/* watch.c: where the time goes in a kernel that stays. The parts are points of a figure, whose spread
- * between rounds is shown. The timeline is a map. */
+/* watch.c: where the time goes in a kernel that stays. The parts are points of a figure, whose
+ * spread between rounds is shown. The timeline is a map. */
 void point_measure_where(struct probe_run *r, struct point *q, enum decoder_way_name name);
 
 #endif

@@ -30,9 +30,9 @@ enum { DECODER_MOMENTS = DECODER_STEPS * (DECODER_STAMPS - 1) }; /* rows of a ti
 
 enum { DECODER_WATCHED = 4 }; /* layers of a launch that is watched, at least */
 
-/* One launch, from stamps of DECODER_WATCHED layers or more, in cycles of `mhz`; the first and the last
- * layer do not count. splits: 1 means that no block stamps the merge. Plain C: `stamps` is host
- * memory. The caller frees nothing: timeline is memory that it gives. */
+/* One launch, from stamps of DECODER_WATCHED layers or more, in cycles of `mhz`; the first and the
+ * last layer do not count. splits: 1 means that no block stamps the merge. Plain C: `stamps` is
+ * host memory. The caller frees nothing: timeline is memory that it gives. */
 void decoder_where_of(const struct decoder_problem *p, const uint64_t *stamps, uint32_t layers,
                       double mhz, struct decoder_where *where);
 

@@ -3,9 +3,9 @@
 // between load and store.
 //
 // Neighbouring threads move neighbouring vectors of 16 bytes. The input passes by the L1 (it is
-// used once); the output is stored like any other, so that the next kernel finds it in the L2. Two or
-// eight vectors a thread instead of four, 128 or 512 threads a block instead of 256 changed no long
-// tensor of plain operators by much over 1 %.
+// used once); the output is stored like any other, so that the next kernel finds it in the L2. Two
+// or eight vectors a thread instead of four, 128 or 512 threads a block instead of 256 changed no
+// long tensor of plain operators by much over 1 %.
 //
 // A fused chain consists of the instructions of its operators, no fewer (see chain.cuh), so
 // that what it saves is memory traffic and launches alone. The contracts count them: 32 elements a

@@ -88,8 +88,8 @@ static void turn_close(struct probe_run *r, struct turns *t, size_t i)
     o->describe(r, o->self);
 }
 
-/* `first`: the one whose case is open; what its loop drops is dropped of all. Counters would add up all
- * turns: they see that one alone. */
+/* `first`: the one whose case is open; what its loop drops is dropped of all. Counters would add up
+ * all turns: they see that one alone. */
 static void take_turns(struct probe_run *r, struct turns *t, size_t first)
 {
     if (probe_dropped_passes(r) != t->dropped)

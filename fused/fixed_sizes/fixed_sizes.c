@@ -33,12 +33,13 @@
  * From the last key to the first row of W it is 5.4 us: the states of a block's warps 0.7, two
  * barriers of the grid 1.3 each, the merge 1.4, x 0.7. The ring of 192 KiB goes on for 5.7 us
  * meanwhile, so that memory is the limit: 12 us, a share of 0.87, by fixed and by given alike. At
- * 512 tokens it is 36 MB, 7.9 us, but one after the other 0.5 for the keys, 5.4, and 3 for the rows:
- * 9.5 us by given; fixed 12; capped 10.5, since one block in eight has work in the first phase, as
- * much as at 4096. Found: 13.8 by fixed and 13.9 by given at 4096 keys, 10.7 by given at 512. The first
- * trial had 15.2 and 18.0. Of that, 96 KiB on their way to each SM took 1.3 and 1.7, as edges says: words
- * from block to block wait behind them; it is 32 now. And a branch in the merge, around parts that are
- * not there, took 2 of given, and of none whose number of parts is known.
+ * 512 tokens it is 36 MB, 7.9 us, but one after the other 0.5 for the keys, 5.4, and 3 for the
+ * rows: 9.5 us by given; fixed 12; capped 10.5, since one block in eight has work in the first
+ * phase, as much as at 4096. Found: 13.8 by fixed and 13.9 by given at 4096 keys, 10.7 by given at
+ * 512. The first trial had 15.2 and 18.0. Of that, 96 KiB on their way to each SM took 1.3 and 1.7,
+ * as edges says: words from block to block wait behind them; it is 32 now. And a branch in the
+ * merge, around parts that are not there, took 2 of given, and of none whose number of parts is
+ * known.
  *
  * Traps. A fixed kernel whose loads stop at the length is no longer one of fixed sizes: capped says
  * what that is worth. The number of blocks is the GPU's, and no constant. Heads of 128 elements in
@@ -163,7 +164,8 @@ static void measure_built(struct probe_run *r)
     problem_close(r, &p);
 }
 
-/* The length of the command line: by the kernels that are built for fewer keys only what is seen. */
+/* The length of the command line: by the kernels that are built for fewer keys only what is
+ * seen. */
 static void measure_length(struct probe_run *r, uint32_t context)
 {
     const bool is_built = context <= FIXED_CONTEXT;

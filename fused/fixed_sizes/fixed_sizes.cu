@@ -9,10 +9,11 @@
 //     fixed_sizes_given    all are arguments
 //
 // A block has a part of the keys of a kv head, and the four heads that look at them; then blocks
-// merge the parts of a head each; then each has rows of W. A barrier of the grid lies between. Keys,
-// values and weights come through a ring that a ninth warp fills (fused/common/decoder/ring.cuh): it
-// waits at no barrier of the grid, so that they come meanwhile. Before compute capability 9.0 there
-// is no such copy, and they come straight from memory. Products are by the warp's matrix instruction.
+// merge the parts of a head each; then each has rows of W. A barrier of the grid lies between.
+// Keys, values and weights come through a ring that a ninth warp fills
+// (fused/common/decoder/ring.cuh): it waits at no barrier of the grid, so that they come meanwhile.
+// Before compute capability 9.0 there is no such copy, and they come straight from memory. Products
+// are by the warp's matrix instruction.
 #if !defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800
 
 #include "fused/common/decoder/attention.cuh"
@@ -40,7 +41,8 @@ typedef struct source_memory source_here;
 enum : uint32_t { THREADS = DECODER_THREADS };
 #endif
 
-// Where the ring, the sums and x lie in shared memory. The states of a block's warps lie where x does.
+// Where the ring, the sums and x lie in shared memory. The states of a block's warps lie where x
+// does.
 __device__ __forceinline__ struct decoder_shared place_of(uint32_t stages)
 {
     struct decoder_shared place = {};
@@ -207,8 +209,8 @@ __device__ __forceinline__ float2 two_of(uint64_t bits)
     return make_float2(__uint_as_float((uint32_t)bits), __uint_as_float((uint32_t)(bits >> 32)));
 }
 
-// All parts of a head, in their order; a pair of elements a thread. Parts that are not there get no weight:
-// a branch around them, which sizes of the build do away with, took 2 us of given.
+// All parts of a head, in their order; a pair of elements a thread. Parts that are not there get no
+// weight: a branch around them, which sizes of the build do away with, took 2 us of given.
 template <typename SIZES>
 __device__ __forceinline__ void merge(const fixed_sizes_args &a, uint32_t head, const float *states,
                                       uint32_t *x)
@@ -366,10 +368,10 @@ template <typename SIZES> __device__ __forceinline__ void run(const fixed_sizes_
     {                                                                                              \
         run<__VA_ARGS__>(a);                                                                       \
     }
-// The bodies counted are those of a chunk of 32 rows of W, of a tile of keys and values, and of eight
-// parts of a head. The fixed kernel takes whole tiles; the others clamp what lies beyond the length.
-// Where sizes are given there are divisions by the number of parts. All mask what keys beyond the
-// context score.
+// The bodies counted are those of a chunk of 32 rows of W, of a tile of keys and values, and of
+// eight parts of a head. The fixed kernel takes whole tiles; the others clamp what lies beyond the
+// length. Where sizes are given there are divisions by the number of parts. All mask what keys
+// beyond the context score.
 // sass-loop: kernel=fixed_sizes_* ldg128na=16 hmma=16 guarded<=32 other<=190 local=0 together
 // sass-and: arch=80,86,89
 // sass-loop: kernel=fixed_sizes_* lds128=18 hmma=16 guarded<=2 other<=210 local=0 arch=90a+

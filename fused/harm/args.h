@@ -32,8 +32,8 @@ struct harm_args {
 };
 ARGS_SIZE(struct harm_args, 64);
 
-/* What the fp64 kernel makes again: softmax over streams or rows, a row over its root mean square, a
- * tile reversed, multiply-adds. */
+/* What the fp64 kernel makes again: softmax over streams or rows, a row over its root mean square,
+ * a tile reversed, multiply-adds. */
 enum harm_what { HARM_STREAMS, HARM_WIDE, HARM_SERIAL, HARM_REVERSED, HARM_SCALED, HARM_TRIED };
 
 struct harm_verify_args {

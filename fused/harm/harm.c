@@ -17,22 +17,22 @@
  *     memory, compute   one instruction stream, with all warps that an SM can hold, half, a
  *               quarter, by shared memory that nobody uses: a copy with one vector a thread, and
  *               a chain of 256 multiply-adds. plain: all of them, without that memory
- * Beside the first four, but for the one long row, a copy of as many bytes as the fused kernel moves,
- * and of each kernel what it does by count: what would be predicted of them
+ * Beside the first four, but for the one long row, a copy of as many bytes as the fused kernel
+ * moves, and of each kernel what it does by count: what would be predicted of them
  * (report/bundle/derive_fusion.h) is scored with the rest.
  * An operator on its way into a product, repeated for each of its tiles: gelu_in of epilogue.
  *
- * --set what takes one of them, and rows and columns one size of it: streams has 4, 32 or 96 arrays,
- * wide rows of 131072, phases tiles of 96 KiB; what those are built for. The long array of phases has
- * 187500 elements for each tile, as many as in the probe's own size.
+ * --set what takes one of them, and rows and columns one size of it: streams has 4, 32 or 96
+ * arrays, wide rows of 131072, phases tiles of 96 KiB; what those are built for. The long array of
+ * phases has 187500 elements for each tile, as many as in the probe's own size.
  *
  * Inside the timed region: the operations, between two events; modes: common/operation.h.
- * Expected on an H200: streams fused 130 us; unfused 1.8 times that by its bytes, 1.5 as far as sums
- * that are read again for every four arrays come from the L2; capped at 32 more than that: its local
- * memory, 1.3 KiB a thread and 2.7 MB an SM, fits no cache. One block reads 0.1 TB/s: the long row takes
- * 15 us in one kernel, 4 in two. Half of the warps of `memory` have half of the bytes in flight, 16
- * KiB an SM, too few for full bandwidth; `compute` has four independent chains a thread, and needs
- * few warps.
+ * Expected on an H200: streams fused 130 us; unfused 1.8 times that by its bytes, 1.5 as far as
+ * sums that are read again for every four arrays come from the L2; capped at 32 more than that: its
+ * local memory, 1.3 KiB a thread and 2.7 MB an SM, fits no cache. One block reads 0.1 TB/s: the
+ * long row takes 15 us in one kernel, 4 in two. Half of the warps of `memory` have half of the
+ * bytes in flight, 16 KiB an SM, too few for full bandwidth; `compute` has four independent chains
+ * a thread, and needs few warps.
  *
  * Local memory is not in `bytes`, which counts operands and results: that is the harm. */
 #include <math.h>

@@ -324,7 +324,8 @@ extern "C" __global__ void __launch_bounds__(HARM_ROW_THREADS, 1)
 
 // --- fewer warps ---------------------------------------------------------------------------------
 
-// A chain of multiply-adds on each vector. Unused shared memory decides how many blocks an SM holds.
+// A chain of multiply-adds on each vector. Unused shared memory decides how many blocks an SM
+// holds.
 // sass-all: ldg128na=1 stg128=1 ffma=64 other<=19 exits<=2 local=0 looped
 extern "C" __global__ void __launch_bounds__(HARM_PHASE_THREADS)
     harm_compute(const __grid_constant__ struct harm_args a)

@@ -1,6 +1,6 @@
-// Kernels that spill, on purpose: their registers are capped below what they hold, or they hold more
-// than a thread can have. The build lets this file alone do so (NVFLAGS_fused/harm/spills), and the
-// contracts demand that they do.
+// Kernels that spill, on purpose: their registers are capped below what they hold, or they hold
+// more than a thread can have. The build lets this file alone do so (NVFLAGS_fused/harm/spills),
+// and the contracts demand that they do.
 #include "fused/harm/harm.cuh"
 
 // 32 streams, 128 values a thread, under a cap of 64 and of 32 registers, that more warps may be

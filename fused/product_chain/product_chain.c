@@ -26,9 +26,9 @@
  * that the kernel handed to it; the bits of all grids are the same, since only n decides the order
  * of a sum; each block had an SM of its own; y is poisoned, and x of product 0 changes from launch
  * to launch, so that nothing a launch left is right for the next. Campaigns: 100000 products of
- * 512 x 512 on all SMs and on 8, with --deep on each number, all results checked; `completed` says that no wait at a barrier
- * took 200 ms. Controls: one block more than fits must be refused when launched cooperatively, and
- * not finish when launched plainly (waits end after 20 ms).
+ * 512 x 512 on all SMs and on 8, with --deep on each number, all results checked; `completed` says
+ * that no wait at a barrier took 200 ms. Controls: one block more than fits must be refused when
+ * launched cooperatively, and not finish when launched plainly (waits end after 20 ms).
  *
  * At which size a bound is asked. All SMs are (b / q + e) / (b / r + e) times as fast as a quarter
  * of them: b bytes in the L2, r = 9.2 TB/s the rate of all SMs of an H200, q = 4.0 that of 33 at
@@ -50,9 +50,9 @@
  *                      quarter 12.5, an eighth 24, 8 SMs 48. phase_p99 is 8 % above phase_time.
  *                      behind, with 32 warps: 9.1
  * Fewer SMs are nowhere faster, but from memory 0.8 of them lose less than 3 %. Every campaign
- * ends, without a wrong result. Found with method 1 (docs/FINDINGS.md): every time longer, since the
- * barrier and x take 2 us in the L2 and 3 beside a stream, and a row of 3072 was one and a half of a
- * warp's pieces: warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read).
+ * ends, without a wrong result. Found with method 1 (docs/FINDINGS.md): every time longer, since
+ * the barrier and x take 2 us in the L2 and 3 beside a stream, and a row of 3072 was one and a half
+ * of a warp's pieces: warm 4.2 us, a quarter 9.8; cold 10.0 with 16 or 32 warps (0.72 of the read).
  *
  * Method 2 reads a row of 3072 in two pieces of six loads a lane, without a load too much. Expected
  * before its measurement: warm all SMs 4.0 us, a quarter 7.4, a gain of 1.85 as with rows of 2048

@@ -3,12 +3,12 @@
 // barriers.
 //
 // A warp takes whole rows, so that warps wait for each other at the barriers only. Of a row it
-// asks for CHAIN_LOADS vectors of 16 bytes a lane at a time: 4 KiB. Where a row is a whole number of
-// pieces of CHAIN_LOADS_LESS, it is read in these, so that nothing is asked for beyond its end. It
-// asks for its next piece when it has multiplied the last one, and at the end of a product for the first piece of the
-// next: what does not depend on x is on its way while blocks wait for each other. The fence of a
-// thread that arrives may wait for what its own warp has asked for: the first `late` warps ask
-// behind the barrier.
+// asks for CHAIN_LOADS vectors of 16 bytes a lane at a time: 4 KiB. Where a row is a whole number
+// of pieces of CHAIN_LOADS_LESS, it is read in these, so that nothing is asked for beyond its end.
+// It asks for its next piece when it has multiplied the last one, and at the end of a product for
+// the first piece of the next: what does not depend on x is on its way while blocks wait for each
+// other. The fence of a thread that arrives may wait for what its own warp has asked for: the first
+// `late` warps ask behind the barrier.
 //
 // The warp's matrix instruction multiplies. A lane's vector is its part of A as it lies in
 // memory: its first and third word belong to row g, the others to row g + 8

@@ -17,9 +17,9 @@
  * What formats do to numbers of other kinds stands in quality_error and clamped: int8, int4, e4m3
  * and e5m2 with scales from the greatest magnitude of a group, from the 99.9th percentile of a row
  * (a group has too few numbers for one), without scale, and an eighth of the first, which must
- * clamp; in fp64, as kernels add less than 0.2 %. Each is the median over seven draws of weights and
- * x, for where few numbers decide (Student's t, a channel x 100) one draw's error is up to 2.4 times
- * another's; their seeds are fixed. NVFP4 is left out: no tensor core before 10.0 takes it.
+ * clamp; in fp64, as kernels add less than 0.2 %. Each is the median over seven draws of weights
+ * and x, for where few numbers decide (Student's t, a channel x 100) one draw's error is up to 2.4
+ * times another's; their seeds are fixed. NVFP4 is left out: no tensor core before 10.0 takes it.
  *
  * Inside the timed region: the operations, between two events. l2=cold: weights of set after set;
  * x stays in the L2, as what runs before a layer has just written it.
@@ -86,8 +86,8 @@ static const struct probe_parameter parameters[] = {
         SWEEP(rows, cols, 1, INT4, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP),                    \
         SWEEP(rows, cols, 1, INT8, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP),                    \
         SWEEP(rows, cols, 1, E4M3, OPERATOR_MAIN, OPERATOR_STREAM, PROBE_DEEP)
-/* With more columns: where does the gain end? The report says it of int4, beside bf16; `others` are the flags
- * of 8 bits. */
+/* With more columns: where does the gain end? The report says it of int4, beside bf16; `others` are
+ * the flags of 8 bits. */
 #define MORE(batch, flags, others)                                                                 \
     SWEEP(4096, 14336, batch, INT4, OPERATOR_FUSED, OPERATOR_COLD, flags),                         \
         SWEEP(4096, 14336, batch, UNQUANTISED, WITH_FULL, OPERATOR_COLD, flags),                   \

@@ -20,12 +20,12 @@
  * are those of these rows, in every run, warm and cold, and at batch 1 of a single row.
  *
  * Expected, with 128256 logits on an H200:
- *   Batch 1 is bound by latency, 4.4 us in all: an edge (1.2 us), the row from the L2 or from device
- *   memory (1 us), one exchange between the blocks of a cluster, and code that runs once. With four
- *   exchanges (impl=cluster_16) it takes 6.2. Unfused: six edges and six kernels of 0.5 to 4 us.
- *   Batch 256 ought to be bound by bytes, 131 MB: read twice by a block per row, 63 us, or moved
- *   six times, 190 us. In fact a block's work on its row takes longer: about 100 us in one kernel,
- *   230 us in six.
+ *   Batch 1 is bound by latency, 4.4 us in all: an edge (1.2 us), the row from the L2 or from
+ *   device memory (1 us), one exchange between the blocks of a cluster, and code that runs once.
+ *   With four exchanges (impl=cluster_16) it takes 6.2. Unfused: six edges and six kernels of 0.5
+ *   to 4 us. Batch 256 ought to be bound by bytes, 131 MB: read twice by a block per row, 63 us, or
+ *   moved six times, 190 us. In fact a block's work on its row takes longer: about 100 us in one
+ *   kernel, 230 us in six.
  *
  * A token is right if float64 would draw it; reference.h says which rounding is excused. `border`
  * is how often it had to be excused, `control` how often a sampler without the penalty is caught.

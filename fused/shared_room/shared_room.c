@@ -25,8 +25,8 @@
  * these are more, shared memory is what limits them.
  * Inside the timed region: the kernels, between two events (common/operation.h).
  * --set rows and columns take one size for all of them: columns are a multiple of 8, as many as a
- * block's shared memory holds in fp32. What is left out: a kernel of which fewer than two blocks fit
- * an SM, and cached where there are fewer rows than SMs.
+ * block's shared memory holds in fp32. What is left out: a kernel of which fewer than two blocks
+ * fit an SM, and cached where there are fewer rows than SMs.
  *
  * Expected on an H200, before any measurement. plain has 33 KiB a block, six blocks, 48 warps of
  * 64, and with 32 bytes a thread 48 KiB an SM on their way; full bandwidth needs about 32. Half
@@ -306,8 +306,9 @@ static void measure_shared(struct probe_run *r, uint32_t rows, uint32_t columns)
     operands_free(r, &t);
 }
 
-/* As many blocks as fit an SM under each cut, so that all cuts have the same: a block has next to no shared
- * memory, but 1 KiB goes to the driver, and of the 8 KiB that an H200 leaves at 0 % only seven have that. */
+/* As many blocks as fit an SM under each cut, so that all cuts have the same: a block has next to
+ * no shared memory, but 1 KiB goes to the driver, and of the 8 KiB that an H200 leaves at 0 % only
+ * seven have that. */
 static void measure_cached(struct probe_run *r, uint32_t rows, uint32_t columns)
 {
     static const struct {

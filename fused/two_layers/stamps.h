@@ -1,4 +1,5 @@
-/* What stamps say: for which share of the time two operations, or two layers, are at work at once. */
+/* What stamps say: for which share of the time two operations, or two layers, are at work at
+ * once. */
 #ifndef FUSED_TWO_LAYERS_STAMPS_H
 #define FUSED_TWO_LAYERS_STAMPS_H
 
@@ -14,7 +15,8 @@ struct overlap {
     double stamped, least, most;
     size_t tasks;
 };
-/* joined: so many operations, one after another, count as one. 1: operations; LAYERS_JOINED: layers. */
+/* joined: so many operations, one after another, count as one. 1: operations; LAYERS_JOINED:
+ * layers. */
 struct overlap overlap_of(const struct two_layers_task *tasks, size_t blocks, size_t items,
                           int joined, double error_ns);
 

@@ -15,8 +15,8 @@
  *                   two operations are at work most of the time, and must be seen
  * `overlap` is the share of the time, from the first begin to the last end, in which two operations
  * or more have a task; two operations of one layer count as two. `layer_overlap` is the share in
- * which both layers have one. `overlap_least` and `overlap_most` are what it is at least and at most,
- * given how far apart two SMs' stamps of one moment can be.
+ * which both layers have one. `overlap_least` and `overlap_most` are what it is at least and at
+ * most, given how far apart two SMs' stamps of one moment can be.
  *
  * The clock. `resolution`: the least step that a reading makes, on the SM where it is greatest.
  * `stamp_error`: one SM asks each other one for its time, through the L2, 32 times; the answer's
@@ -28,8 +28,9 @@
  * What is checked, before timing and after: every word of every operation against float64, from the
  * words that the operation before left; poisoned words. `caught`: a kernel that waits for no word
  * must be seen to be wrong.
- * --set model and hidden take two other layers: multiples of 8, whose vectors fit into shared memory
- * and whose rows have 31 chunks at most, since a block has room for 32 stamps of an operation.
+ * --set model and hidden take two other layers: multiples of 8, whose vectors fit into shared
+ * memory and whose rows have 31 chunks at most, since a block has room for 32 stamps of an
+ * operation.
  *
  * Expected on an H200, before any measurement. 470 MB an operation, 105 us; 430 us in all. A step
  * of 32 ns, and messages of 1.4 us there and back: the stamps' error is 1.4 us, at three edges 1 %
@@ -38,9 +39,10 @@
  * apart. halves 60 %. barrier none, at most 1.5 % by the error of the stamps. Found: 520 us; values
  * 7 % (6 to 11 by run), turns 15, halves 74, barrier none; the stamps' error is 0.9 us.
  * Expected of layers, before any measurement: they meet at one edge of three (turns: seven), so
- * values 2 %, turns 3, less at least by the stamps' error of 0.2 %; halves 74, since each half has a
- * layer; barrier none. By values and turns C08 is between its thresholds; by halves, which its rule
- * asks since 28 November 2026, it is refuted. Found: values 1 %, turns 4, halves 72, barrier none.
+ * values 2 %, turns 3, less at least by the stamps' error of 0.2 %; halves 74, since each half has
+ * a layer; barrier none. By values and turns C08 is between its thresholds; by halves, which its
+ * rule asks since 28 November 2026, it is refuted. Found: values 1 %, turns 4, halves 72, barrier
+ * none.
  *
  * Traps. A block that polls is not at work; neither is one whose weights are asked for ahead, which
  * nobody does here. The clock of each SM (clock64) counts for itself and orders nothing between
@@ -392,7 +394,8 @@ static void measure_point(struct probe_run *r, uint32_t model, uint32_t hidden)
     close_problem(r, &p);
 }
 
-/* A row is whole vectors; it fits into shared memory, and its chunks and the other rows have stamps. */
+/* A row is whole vectors; it fits into shared memory, and its chunks and the other rows have
+ * stamps. */
 static uint32_t most_columns(struct probe_run *r)
 {
     const size_t stamped = (LAYERS_TASKS - 1) * DECODER_CHUNK;

@@ -299,9 +299,9 @@ __device__ __forceinline__ void sit_down(const struct two_stages_args &a, struct
     __syncthreads();
 }
 
-// Does a block have to ask whether a slot may be filled again? Not where every block does both stages,
-// and has a word of each item: then who has all words of an item knows that every block took those
-// of the item before, or with a lag of the one before that.
+// Does a block have to ask whether a slot may be filled again? Not where every block does both
+// stages, and has a word of each item: then who has all words of an item knows that every block
+// took those of the item before, or with a lag of the one before that.
 __device__ __forceinline__ bool has_to_ask(const struct two_stages_args &a)
 {
     return a.first_sms > 0 || a.shape.ffn / 2 < gridDim.x;

@@ -1,51 +1,59 @@
-/* all_reduce: how long does it take to add a vector over all GPUs, and to gather or scatter its parts?
+/* all_reduce: how long does it take to add a vector over all GPUs, and to gather or scatter its
+ * parts?
  *
  * Method. Our kernels push: a rank stores its data into a mailbox in the receiver's memory, and the
- * data is the flag. No fence, no barrier. Up to 64 KiB the data goes in packets, half of which is the
- * round's number; above, plainly, and a word that no vector holds says that nothing has come.
+ * data is the flag. No fence, no barrier. Up to 64 KiB the data goes in packets, half of which is
+ * the round's number; above, plainly, and a word that no vector holds says that nothing has come.
  * links/common/exchange.cuh has the protocol.
  *     impl=push      everybody sends the whole vector to everybody, and all add: one trip
- *     impl=two_shot  everybody adds a part of it, and sends the sum: two trips, 2 / ranks of the bytes
- *     mode=kernel    rounds chained in one launch. A thread has one slot, or more where slots are more
- *                    than threads. Blocks have 64 threads, and up to 512 where they would be more than
- *                    SMs. A block begins a round when all its threads have ended the last one. N
- *                    rounds, then 2 N, between three clock reads, at each of which all blocks of all
- *                    GPUs meet: the slope holds no meeting. The longest of the ranks' times
- *     mode=graph     one round is a node. Graphs of N and 2 N nodes are replayed in all ranks, behind
- *                    a gate and a meeting of the ranks; events; the longest of the ranks' times
- *     mode=dependent the same, but a node may start before the one before it has ended, and waits for that
+ *     impl=two_shot  everybody adds a part of it, and sends the sum: two trips, 2 / ranks of the
+ *     bytes
+ *     mode=kernel    rounds chained in one launch. A thread has one slot, or more where slots are
+ *                    more than threads. Blocks have 64 threads, and up to 512 where they would be
+ *                    more than SMs. A block begins a round when all its threads have ended the last
+ *                    one. N rounds, then 2 N, between three clock reads, at each of which all
+ *                    blocks of all GPUs meet: the slope holds no meeting. The longest of the ranks'
+ *                    times
+ *     mode=graph     one round is a node. Graphs of N and 2 N nodes are replayed in all ranks,
+ *                    behind a gate and a meeting of the ranks; events; the longest of the ranks'
+ *                    times
+ *     mode=dependent the same, but a node may start before the one before it has ended, and waits
+ *     for that
  *                    by itself (programmatic dependent launch, from compute capability 9.0 on)
  *     mode=stream    the same by launches into the stream, all queued before the first begins
- *     impl=nccl      NCCL as it chooses, one process a GPU, without NVLink multicast; not in a kernel
- *     impl=nccl_ll, nccl_ll128, nccl_simple   NCCL by one protocol (NCCL_PROTO, which it reads once a
+ *     impl=nccl      NCCL as it chooses, one process a GPU, without NVLink multicast; not in a
+ *                    kernel
+ *     impl=nccl_ll, nccl_ll128, nccl_simple   NCCL by one protocol (NCCL_PROTO, which it reads once
+ *                                             a
  *                    process): another process for each GPU, which joins them anew
- *     impl=nccl_symmetric   NCCL in memory of its own that all ranks registered as symmetric, for which
+ *     impl=nccl_symmetric   NCCL in memory of its own that all ranks registered as symmetric, for
+ *                           which
  *                    it has kernels without a protocol's copies; null where it took another kernel
- * The name of the kernel that a graph holds is a fact of the case: what NCCL did. It names no protocol
- * but of symmetric kernels (ncclSymk).
+ * The name of the kernel that a graph holds is a fact of the case: what NCCL did. It names no
+ * protocol but of symmetric kernels (ncclSymk).
  * op says which collective; bytes is what each rank contributes; of reduce_scatter, what each gets.
  * --set bytes takes one length, a multiple of 64 (16 bytes a rank of four), and type its elements.
  *
  * Sums are made in fp32 in the order of ranks, so that all ranks have the same bits. Results of a
- * launch are compared with float64 and with each other before and after timing, on fresh numbers: the
- * whole vector with --set bytes, else of more than 768 KiB its ends and its middle, 256 KiB of each.
- * NCCL may round each partial sum to the vector's type, which from three ranks on costs more than the
- * one rounding of ours (rounding.h): `error` is in shares of what each may cost.
- * `campaign` checks every unit of many rounds on the GPU, where warps come late at random: 20000, and
- * 10^6 under --deep. If a rank is lost the run ends in one line that says who waited for whom.
+ * launch are compared with float64 and with each other before and after timing, on fresh numbers:
+ * the whole vector with --set bytes, else of more than 768 KiB its ends and its middle, 256 KiB of
+ * each. NCCL may round each partial sum to the vector's type, which from three ranks on costs more
+ * than the one rounding of ours (rounding.h): `error` is in shares of what each may cost.
+ * `campaign` checks every unit of many rounds on the GPU, where warps come late at random: 20000,
+ * and 10^6 under --deep. If a rank is lost the run ends in one line that says who waited for whom.
  *
  * Inside the timed region: the exchanges, from memory to memory, and the loop round them.
  * Expected on H200, 2 and 4 GPUs: one shot is one trip, 0.6 to 0.85 us, 0.15 to 0.3 to issue and to
  * add, and (ranks - 1) x bytes at 370 GB/s, twice that in packets: 0.9 us at 8 KiB, 1.6 and 3 us at
  * 256 KiB; two shots 2.8 us there on four GPUs, and 6 us at 1 MiB. A node adds the edge of a graph,
- * 0.5 to 1.2 us. Published best, as nodes (SGLang and TensorRT-LLM in NVIDIA's aiconfigurator 0.12.0):
- * 2.3 to 2.9 us up to 16 KiB, 3.6 and 5.4 at 256 KiB. Measured on two: 1.0 us at 8 KiB and 1.2 at
- * 256 KiB; as nodes 2.3 and 3.1.
+ * 0.5 to 1.2 us. Published best, as nodes (SGLang and TensorRT-LLM in NVIDIA's aiconfigurator
+ * 0.12.0): 2.3 to 2.9 us up to 16 KiB, 3.6 and 5.4 at 256 KiB. Measured on two: 1.0 us at 8 KiB and
+ * 1.2 at 256 KiB; as nodes 2.3 and 3.1.
  *
  * Traps. Chained rounds of a mean do not change after the first, so that old data would look right:
  * that is what the campaign is for. 16 bytes need not come together: each half, or each word, tells
- * for itself. A rank that is a round ahead must not overwrite what is not yet read. A vector may hold
- * the sign for an empty slot. */
+ * for itself. A rank that is a round ahead must not overwrite what is not yet read. A vector may
+ * hold the sign for an empty slot. */
 #include "links/all_reduce/args.h"
 
 #include <math.h>

@@ -43,9 +43,9 @@ __device__ __forceinline__ void chain(const struct exchange_args &a)
         *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, t1 - t0, t2 - t1};
 }
 
-// Between two clock reads the rounds of one length, each with its block's barrier, and the meeting of
-// all ranks behind them. No fence and nothing that empties the L1, in the whole kernel; polls ask for
-// all peers at once.
+// Between two clock reads the rounds of one length, each with its block's barrier, and the meeting
+// of all ranks behind them. No fence and nothing that empties the L1, in the whole kernel; polls
+// ask for all peers at once.
 // sass: kernel=chain_* clocks=7 bar.block=3,3,3 looped closed arch=80+
 // sass: kernel=chain_push_*_2 clocks=7 ldg128.sys=1,1,1 stg128.sys>=1,1,1 looped arch=80+
 // sass: kernel=chain_push_*_4 clocks=7 ldg128.sys=3,3,3 stg128.sys>=3,3,3 looped arch=80+

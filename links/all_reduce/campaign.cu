@@ -1,6 +1,7 @@
-// Many rounds whose every result is checked where it arrives. Every rank can compute what every other
-// one sends in every round, so a unit of another round, of another place, or of half a store is seen.
-// Some words are what the protocol might trip over: its own sign for an empty slot, NaN, -0.
+// Many rounds whose every result is checked where it arrives. Every rank can compute what every
+// other one sends in every round, so a unit of another round, of another place, or of half a store
+// is seen. Some words are what the protocol might trip over: its own sign for an empty slot, NaN,
+// -0.
 #include "links/all_reduce/args.h"
 #include "links/common/exchange.cuh"
 
@@ -13,7 +14,8 @@ __device__ __forceinline__ uint32_t scrambled(uint32_t h)
     return h ^ h >> 16;
 }
 
-// Numbers between 1/2 and 2 with all their digits, either sign, so that the order of additions shows.
+// Numbers between 1/2 and 2 with all their digits, either sign, so that the order of additions
+// shows.
 __device__ __forceinline__ uint32_t campaign_word(fp32, uint32_t h)
 {
     return (h & 0x80ffffffu) | 0x3f000000u;

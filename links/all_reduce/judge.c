@@ -13,7 +13,8 @@ static double element(bool is_bf16, const char *from, size_t i)
                    : (double)((const float *)(const void *)from)[i];
 }
 
-/* Element i of the piece of one rank's result. `owner` is the rank whose vector was gathered here. */
+/* Element i of the piece of one rank's result. `owner` is the rank whose vector was gathered
+ * here. */
 static void judge_element(const struct judged *j, int out, int owner, size_t i, struct judgement *v)
 {
     const double unit = j->is_bf16 ? HALF_BF16_UNIT : 0x1p-24;
@@ -54,7 +55,8 @@ static void judge_piece(const struct judged *j, size_t at, size_t bytes, struct 
                                 size) != 0;
 }
 
-/* Where piece k begins; the last one ends with the vector, and may repeat some of the one before. */
+/* Where piece k begins; the last one ends with the vector, and may repeat some of the one
+ * before. */
 static size_t place(const struct judged *j, size_t k, size_t last)
 {
     const size_t at = j->whole || k == 0 ? k * j->piece : k == 1 ? last / 2 / 16 * 16 : last;

@@ -4,8 +4,8 @@
 
 #if __CUDA_ARCH__ >= 800
 
-// A thread asks for its first unit and for the round's number at once. Where the launch may begin before its
-// predecessor has ended, it waits for that here.
+// A thread asks for its first unit and for the round's number at once. Where the launch may begin
+// before its predecessor has ended, it waits for that here.
 template <typename OP, typename UNIT>
 __device__ __forceinline__ void node(const struct exchange_args &a)
 {

@@ -1,25 +1,25 @@
 // Exchanges of vectors between ranks: all-reduce in one shot or two, reduce-scatter, all-gather.
 //
-// Everybody pushes: a rank stores its data into a mailbox in the receiver's memory, and the receiver
-// polls its own. The data is the flag: no fence, no flag behind the data, no barrier. One trip
-// between GPUs is all the latency there is in one shot, two trips in two. There are two ways for a
-// slot of 16 bytes to say that it is filled:
+// Everybody pushes: a rank stores its data into a mailbox in the receiver's memory, and the
+// receiver polls its own. The data is the flag: no fence, no flag behind the data, no barrier. One
+// trip between GPUs is all the latency there is in one shot, two trips in two. There are two ways
+// for a slot of 16 bytes to say that it is filled:
 //     packets  each half is four bytes of data and the round's number. A half is one 8-byte access,
-//              which is never torn; that all 16 bytes come together is not relied on. Twice the bytes
-//              pass the link.
+//              which is never torn; that all 16 bytes come together is not relied on. Twice the
+//              bytes pass the link.
 //     plain    four words of data. A word that is still what no vector holds (PLAIN_EMPTY) has not
 //              come. The reader puts that back. Only words are relied on. What holds this very NaN
 //              gets another NaN in its place before it is sent.
 // When may a slot be written again? A thread has the same part of the vector in all ranks, in each
-// round of a launch. It sends its part of round t + 1 after it has read all of its slots of round t.
-// So once it has the other ranks' data of round t + 1, their threads have read what it sent in
+// round of a launch. It sends its part of round t + 1 after it has read all of its slots of round
+// t. So once it has the other ranks' data of round t + 1, their threads have read what it sent in
 // round t: in round t + 2 it may use the slot again, and two generations are enough for packets. If
-// the launches differ in shape, the same holds for whole launches, as they follow each other.
-// Plain slots have four: what the reader puts back into a slot must reach its own L2 before the next
-// data from another GPU does. No fence says so. But three rounds lie between the two, where it takes
-// one trip to the L2. If it went wrong all the same, data would be lost, and the reader would give up
-// with a message: a wrong sum cannot come of it, since a thread reads what it stored there itself or
-// what came after.
+// the launches differ in shape, the same holds for whole launches, as they follow each other. Plain
+// slots have four: what the reader puts back into a slot must reach its own L2 before the next data
+// from another GPU does. No fence says so. But three rounds lie between the two, where it takes one
+// trip to the L2. If it went wrong all the same, data would be lost, and the reader would give up
+// with a message: a wrong sum cannot come of it, since a thread reads what it stored there itself
+// or what came after.
 //
 // Sums are made in fp32, in the order of ranks, by everybody or by one rank for all: all ranks have
 // the same bits.
@@ -136,9 +136,10 @@ struct exchange_turn {
     struct team_watch watch;
 };
 
-// Once in a launch, with all threads. The counter of rounds is the GPU's own, so that a graph can be
-// replayed. One thread of a block reads it, hands it on by `shared`, a word of shared memory, and then counts
-// its block: a barrier alone would not make it wait until all threads have what they asked for.
+// Once in a launch, with all threads. The counter of rounds is the GPU's own, so that a graph can
+// be replayed. One thread of a block reads it, hands it on by `shared`, a word of shared memory,
+// and then counts its block: a barrier alone would not make it wait until all threads have what
+// they asked for.
 __device__ __forceinline__ struct exchange_turn exchange_join(const struct team &t, uint64_t *shared)
 {
     if (threadIdx.x == 0)
@@ -150,8 +151,8 @@ __device__ __forceinline__ struct exchange_turn exchange_join(const struct team 
     return turn;
 }
 
-// Once in a launch of so many rounds, with all threads, whenever they like. The block that counted last moves
-// the counter on: nobody reads it any more. Only here does a thread wait for its count.
+// Once in a launch of so many rounds, with all threads, whenever they like. The block that counted
+// last moves the counter on: nobody reads it any more. Only here does a thread wait for its count.
 __device__ __forceinline__ void exchange_leave(const struct team &t, const struct exchange_turn &turn,
                                                uint32_t rounds)
 {
@@ -223,8 +224,8 @@ template <typename WIRE, int RANKS> struct exchange_slots_of {
         for (uint32_t p = 0; p < PEERS; p++)
             WIRE::put(theirs[p] + i, u, number);
     }
-    // Slot i of every peer p of which `has` is true, when all have come; the rest of `got` is left as
-    // it is. All are asked for at once.
+    // Slot i of every peer p of which `has` is true, when all have come; the rest of `got` is left
+    // as it is. All are asked for at once.
     template <typename HAS>
     __device__ __forceinline__ void hear(uint64_t i, struct team_watch &watch, const HAS &has,
                                          unit (&got)[PEERS]) const
@@ -287,9 +288,9 @@ template <typename UNIT> struct exchange_vector {
     __device__ __forceinline__ void operator()(uint64_t i, UNIT u) const { at[i] = u; }
 };
 
-// Each does one round. `from` gives unit i of this rank's vector, and is asked for some of them again;
-// `to` takes unit i of the result. A vector may be its own result: a thread puts a unit only after it
-// has taken it for the last time.
+// Each does one round. `from` gives unit i of this rank's vector, and is asked for some of them
+// again; `to` takes unit i of the result. A vector may be its own result: a thread puts a unit only
+// after it has taken it for the last time.
 
 struct exchange_everyone {
     __device__ __forceinline__ bool operator()(uint32_t) const { return true; }
@@ -318,7 +319,8 @@ template <typename WIRE, typename TYPE, int RANKS> struct push_all_reduce {
 };
 
 // A part of the vector to each rank, which adds it and sends the sum to everybody: two trips,
-// 2 (ranks - 1) / ranks x the bytes. Parts differ in length where the ranks do not divide the units.
+// 2 (ranks - 1) / ranks x the bytes. Parts differ in length where the ranks do not divide the
+// units.
 template <typename WIRE, typename TYPE, int RANKS> struct two_shot_all_reduce {
     template <typename FROM, typename TO>
     static __device__ __forceinline__ void round(const struct exchange &x, struct exchange_turn &t,

@@ -21,7 +21,8 @@ ARGS_BOTH uint64_t exchange_slots(uint64_t units, uint32_t ranks)
     return units + ranks;
 }
 
-/* A mailbox of each rank: generations x ranks x slots. Packets start as zeros, plain data as 0xff. */
+/* A mailbox of each rank: generations x ranks x slots. Packets start as zeros, plain data as
+ * 0xff. */
 struct exchange_box {
     char *of[LINKS_MOST]; /* of each rank, as this one addresses it */
     uint64_t slots;       /* that each rank has in each generation */

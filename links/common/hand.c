@@ -10,8 +10,9 @@
 #include "core/sides.h"
 #include "links/common/wire.h"
 
-/* A stream that is not empty by then hangs: every wait in a kernel ends after a second at most. Rank 0
- * may be silent while it works with ranks beside these, but never for as long as a run may take. */
+/* A stream that is not empty by then hangs: every wait in a kernel ends after a second at most.
+ * Rank 0 may be silent while it works with ranks beside these, but never for as long as a run may
+ * take. */
 static const uint64_t WAIT_NS = 10000000000u, SILENT_NS = 600000000000u;
 
 struct hand hand_open(struct probe_run *r)
@@ -104,8 +105,8 @@ static void open_memory(struct hand *h, const struct order *order, struct answer
     answer->address = (uint64_t)(uintptr_t)base + order->at;
 }
 
-/* The host's memory of that name, as this GPU's kernels address it; NULL where it cannot be mapped. It
- * stays until the process ends. */
+/* The host's memory of that name, as this GPU's kernels address it; NULL where it cannot be mapped.
+ * It stays until the process ends. */
 static void *open_shared(const char *name, size_t bytes)
 {
     void *memory = MAP_FAILED, *mapped = NULL;

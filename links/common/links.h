@@ -1,6 +1,7 @@
 /* Several GPUs of one machine, as one program sees them. Each has a process of its own, a *rank*:
  * the program itself is rank 0, and starts the others as copies of itself. Those are its hands:
- * they allocate, launch and copy when it asks, and do nothing else. So a program reads as one story:
+ * they allocate, launch and copy when it asks, and do nothing else. So a program reads as one
+ * story:
  *
  *     static void measure(struct probe_run *r)
  *     {
@@ -32,8 +33,8 @@
  *
  * Every wait has a limit. If a rank ends, or does not answer, the run ends in one line with what it
  * said last; if this process is in a call that then never returns, some seconds later and without
- * that. Kernels must end by themselves: a wait in a kernel has a budget by %globaltimer, and says so in
- * struct links_meeting's `late`, after which links_wait() ends the run. */
+ * that. Kernels must end by themselves: a wait in a kernel has a budget by %globaltimer, and says
+ * so in struct links_meeting's `late`, after which links_wait() ends the run. */
 #ifndef LINKS_COMMON_LINKS_H
 #define LINKS_COMMON_LINKS_H
 
@@ -58,8 +59,8 @@ struct links;
  * themselves, when rank 0 needs them no longer: return at once. */
 struct links *links_open(struct probe_run *r);
 
-/* Another process for each of the same GPUs, rank 0's included, with a variable of the environment that
- * a library reads once. All calls below take it as they take the first. Close both. */
+/* Another process for each of the same GPUs, rank 0's included, with a variable of the environment
+ * that a library reads once. All calls below take it as they take the first. Close both. */
 struct links *links_open_beside(struct links *l, const char *variable, const char *value);
 
 /* Asks all ranks to end, which check their guard bands, and waits for them. */
@@ -104,9 +105,9 @@ void links_sweep_l2(struct links *l, int rank);
 void links_fill_normal(struct links *l, int rank, void *to, enum gpu_type type, size_t count,
                        uint64_t seed);
 
-/* Which SMs, and which memory, are on which side of each rank's L2, as sides_of() finds it: of `bytes`
- * from at[rank] on, on that rank's own GPU. Each map is for that rank's kernels. False, with one line in
- * why, where a rank has no sides. */
+/* Which SMs, and which memory, are on which side of each rank's L2, as sides_of() finds it: of
+ * `bytes` from at[rank] on, on that rank's own GPU. Each map is for that rank's kernels. False,
+ * with one line in why, where a rank has no sides. */
 bool links_sides(struct links *l, char *const at[LINKS_MOST], size_t bytes,
                  struct sides_map map[LINKS_MOST], char *why, size_t size);
 
@@ -114,9 +115,9 @@ bool links_sides(struct links *l, char *const at[LINKS_MOST], size_t bytes,
  * rank's, and is read by links_read(). */
 void *links_mapped(struct links *l, int rank, size_t bytes);
 
-/* Memory of the host that all ranks share, zeroed: a piece for each, which every rank's kernels read
- * and write across the bus, at[rank][owner], and this process as memory of its own. False, with one line
- * in why, where it cannot be mapped. */
+/* Memory of the host that all ranks share, zeroed: a piece for each, which every rank's kernels
+ * read and write across the bus, at[rank][owner], and this process as memory of its own. False,
+ * with one line in why, where it cannot be mapped. */
 bool links_share_host(struct links *l, size_t bytes, struct links_memory *shared, char *why,
                       size_t size);
 
@@ -151,30 +152,31 @@ void links_graph_free(struct links *l, int graph);
 /* Name and grid of a graph's first kernel, as gpu_graph_first_kernel(): what a library chose. */
 struct gpu_node links_first_kernel(struct links *l, int graph);
 
-/* Opens NCCL in all ranks and connects them. False, with one line in why, where it is not to be had.
- * Then: one call in every rank's stream; `call` has one for each, without the stream. */
+/* Opens NCCL in all ranks and connects them. False, with one line in why, where it is not to be
+ * had. Then: one call in every rank's stream; `call` has one for each, without the stream. */
 bool links_nccl_open(struct links *l, char *why, size_t size);
 const char *links_nccl_version(const struct links *l);
 
-/* Memory of NCCL's own that all ranks register with it as symmetric: each its piece, at[rank][rank],
- * which no other rank of ours addresses. False where the library has no such memory. */
+/* Memory of NCCL's own that all ranks register with it as symmetric: each its piece,
+ * at[rank][rank], which no other rank of ours addresses. False where the library has no such
+ * memory. */
 bool links_nccl_window(struct links *l, size_t bytes, struct links_memory *window);
 void links_nccl(struct links *l, const struct nccl_call call[LINKS_MOST]);
 
 /* --- time ------------------------------------------------------------------------------------ */
 
-/* The time of what is queued between the two calls, in every rank by its own events; as gpu_time_start() and
- * gpu_time_stop() of one GPU:
+/* The time of what is queued between the two calls, in every rank by its own events; as
+ * gpu_time_start() and gpu_time_stop() of one GPU:
  *
  *     links_time_start(l);            holds, meets, reads the clock, meets, records an event
  *     links_launch(l, ...);
  *     t = links_time_stop(l);         records an event, reads the clock, lets go, waits
  *
- * The GPUs run what is queued already, and no host paces them. They meet ahead of the clock, which else
- * would have in it that the first one waits until the last one is let go; and behind it, since it is not
- * read in all at the same moment. The run ends if a gate opened by itself before; do not queue more than a
- * thousand launches in between. links_time_stop() passes the SM clock of the slowest rank to the sample
- * loop. */
+ * The GPUs run what is queued already, and no host paces them. They meet ahead of the clock, which
+ * else would have in it that the first one waits until the last one is let go; and behind it, since
+ * it is not read in all at the same moment. The run ends if a gate opened by itself before; do not
+ * queue more than a thousand launches in between. links_time_stop() passes the SM clock of the
+ * slowest rank to the sample loop. */
 struct links_time {
     double ns[LINKS_MOST], longest; /* each rank's own */
     double mhz;                     /* of the slowest */

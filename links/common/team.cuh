@@ -10,9 +10,9 @@
 // relaxed load of system scope: it asks the L2 and leaves the L1 alone. What acquires is one fence
 // behind the last poll. Acquiring polls would empty the L1 each time.
 //
-// No wait is for ever. After the budget, a thread writes into the state of every rank who waited for
-// whom. All that wait look there now and then, and go on without what they waited for: the kernels
-// run to their ends, with meaningless results. The host checks `lost`.
+// No wait is for ever. After the budget, a thread writes into the state of every rank who waited
+// for whom. All that wait look there now and then, and go on without what they waited for: the
+// kernels run to their ends, with meaningless results. The host checks `lost`.
 #ifndef LINKS_COMMON_TEAM_CUH
 #define LINKS_COMMON_TEAM_CUH
 
@@ -89,10 +89,10 @@ __device__ __forceinline__ uint32_t team_arrive(uint32_t *arrived, uint32_t bloc
     return atomicInc(arrived, blocks - 1);
 }
 
-// Of one block in each rank, or of the whole GRID, all blocks of which must be resident at once. The
-// block that arrives last tells the other ranks and its own; each block waits for what all ranks
-// tell, in its own GPU's memory. ORDERED: what any thread of any rank wrote before is visible to
-// every thread after. Without it the barrier orders nothing, not even within the block's GPU.
+// Of one block in each rank, or of the whole GRID, all blocks of which must be resident at once.
+// The block that arrives last tells the other ranks and its own; each block waits for what all
+// ranks tell, in its own GPU's memory. ORDERED: what any thread of any rank wrote before is visible
+// to every thread after. Without it the barrier orders nothing, not even within the block's GPU.
 template <bool GRID, bool ORDERED>
 __device__ __forceinline__ void team_barrier(const struct team &t, struct team_barrier &b)
 {

@@ -1,14 +1,15 @@
-/* Arguments of the kernels of layer, for C and CUDA alike, and how a layer is divided among ranks. */
+/* Arguments of the kernels of layer, for C and CUDA alike, and how a layer is divided among
+ * ranks. */
 #ifndef LINKS_LAYER_ARGS_H
 #define LINKS_LAYER_ARGS_H
 
 #include "fused/common/decoder/decoder.h"
 #include "links/common/exchange.h"
 
-/* A rank has whole heads, with the kv heads of their groups, and parts of the intermediate and of the
- * vocabulary. So QKV, gate, up and the head are divided by rows, O and down by columns: what these two
- * give on one rank is a summand of what the residual gets. A rank's share is a layer of its own shape:
- * decoder_place() and its like hold. */
+/* A rank has whole heads, with the kv heads of their groups, and parts of the intermediate and of
+ * the vocabulary. So QKV, gate, up and the head are divided by rows, O and down by columns: what
+ * these two give on one rank is a summand of what the residual gets. A rank's share is a layer of
+ * its own shape: decoder_place() and its like hold. */
 ARGS_BOTH struct decoder_shape layer_share(struct decoder_shape whole, uint32_t ranks)
 {
     whole.heads /= ranks, whole.kv_heads /= ranks, whole.ffn /= ranks;
@@ -22,9 +23,9 @@ enum layer_part {
     LAYER_CACHE,                   /* keys, or values: kv heads x capacity rows */
 };
 
-/* Deals out a rank's share of one part, of bf16: each element becomes mean + scale x element. Of a cache,
- * the rows of each head from `known` on become NaN. 1 rank gets the whole part, in its place if `to` is
- * `from`. */
+/* Deals out a rank's share of one part, of bf16: each element becomes mean + scale x element. Of a
+ * cache, the rows of each head from `known` on become NaN. 1 rank gets the whole part, in its place
+ * if `to` is `from`. */
 struct layer_deal_args {
     const uint32_t *from; /* pairs of bf16 */
     uint32_t *to;

@@ -32,8 +32,8 @@ struct lap {
     double ns[2], mhz[2];
 };
 
-/* What one layer leaves in float64, of a residual with this digest. Ways that leave the same bits share
- * it: it takes the host as long as all else. */
+/* What one layer leaves in float64, of a residual with this digest. Ways that leave the same bits
+ * share it: it takes the host as long as all else. */
 struct known {
     uint64_t before;
     double *after;
@@ -97,15 +97,16 @@ void bench_launch_sum(const struct bench *b, enum way way);
 /* Waits for all ranks; fails the run if a block gave up waiting. */
 void bench_wait(const struct bench *b);
 
-/* check.c: is it right? Has the last launch, of 2 n layers or of two steps, left the bits of others? */
+/* check.c: is it right? Has the last launch, of 2 n layers or of two steps, left the bits of
+ * others? */
 void bench_require_bits(struct bench *b, enum way way, const char *when);
 void bench_require_choice(struct bench *b, enum way way, const char *when);
 /* All but NCCL add in the same order: of these ways, both have left the same bits. */
 void bench_require_same(struct bench *b);
 /* Nothing is chosen but the first token. */
 void bench_forget_choice(const struct bench *b, enum way way, uint32_t token);
-/* Layers and steps against float64, behind the two above. Returns the error of one layer; differ: numbers
- * that have not the same bits on all ranks. */
+/* Layers and steps against float64, behind the two above. Returns the error of one layer; differ:
+ * numbers that have not the same bits on all ranks. */
 double bench_verify(struct bench *b, enum way way, double *differ);
 
 #endif

@@ -1,4 +1,5 @@
-/* layer: is it right? Held against float64, against the other ranks, and against what was left before. */
+/* layer: is it right? Held against float64, against the other ranks, and against what was left
+ * before. */
 #include "links/layer/bench.h"
 
 #include <math.h>
@@ -149,8 +150,8 @@ void bench_require_bits(struct bench *b, enum way way, const char *when)
                   when);
 }
 
-/* What verified launches left in `out` of the longer chain, and what the timed ones do. NCCL may take
- * another kernel in a graph; its sums are then other roundings. */
+/* What verified launches left in `out` of the longer chain, and what the timed ones do. NCCL may
+ * take another kernel in a graph; its sums are then other roundings. */
 static void require_chain(struct bench *b, enum way way)
 {
     const uint32_t n = b->share.model.shape.hidden;
@@ -182,8 +183,9 @@ void bench_forget_choice(const struct bench *b, enum way way, uint32_t token)
     }
 }
 
-/* What so many steps left: their tokens, the same on all ranks, and in `rated` the last one's logits, of
- * which the last token has the greatest, the lowest among equals. Returns a digest of both. */
+/* What so many steps left: their tokens, the same on all ranks, and in `rated` the last one's
+ * logits, of which the last token has the greatest, the lowest among equals. Returns a digest of
+ * both. */
 static uint64_t take_choice(struct bench *b, enum way way, uint32_t steps, uint32_t *last,
                             const char *when)
 {
@@ -277,8 +279,8 @@ static void require_rates(struct bench *b, enum way way, uint32_t token)
     free(pure);
 }
 
-/* A step's logits are those of what its layers leave, which are verified as such; and two steps are two
- * times one. */
+/* A step's logits are those of what its layers leave, which are verified as such; and two steps are
+ * two times one. */
 static void verify_steps(struct bench *b, enum way way)
 {
     const size_t all = b->whole.model.shape.vocabulary;

@@ -1,5 +1,5 @@
-// Deals out a rank's share of a layer, copies it to where it is near, and rates the head's rows in float64.
-// Not timed.
+// Deals out a rank's share of a layer, copies it to where it is near, and rates the head's rows in
+// float64. Not timed.
 #include "fused/common/decoder/move.cuh"
 #include "fused/common/vector.cuh"
 #include "links/layer/args.h"

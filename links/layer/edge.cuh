@@ -1,23 +1,23 @@
-// The edges of a layer that ranks share. A word for this rank's own blocks has the epoch of its layer
-// beside it, as in edge_values. A word that is added to the residual is a summand: it goes to this rank's
-// mail and into the mailbox of every other rank, and who needs it polls all ranks' summands. So what
-// completes O and down is a push all-reduce (links/common/exchange.cuh), and it is the edge behind them:
-// there is no other.
+// The edges of a layer that ranks share. A word for this rank's own blocks has the epoch of its
+// layer beside it, as in edge_values. A word that is added to the residual is a summand: it goes to
+// this rank's mail and into the mailbox of every other rank, and who needs it polls all ranks'
+// summands. So what completes O and down is a push all-reduce (links/common/exchange.cuh), and it
+// is the edge behind them: there is no other.
 //
-// A word of the mail and a half of a packet look the same: four bytes, and a number. So a mailbox's slot
-// is a pair of words, two rows. O is one exchange of the layer and down the next; the exchange's number is
-// the one that its words bear. Behind the head is one more: what each block has chosen, a slot of logit and
-// row, in which the row counts from the whole head's first. Epochs are numbers of exchanges, too. They go
-// on from launch to launch on the GPU's own counter.
+// A word of the mail and a half of a packet look the same: four bytes, and a number. So a mailbox's
+// slot is a pair of words, two rows. O is one exchange of the layer and down the next; the
+// exchange's number is the one that its words bear. Behind the head is one more: what each block
+// has chosen, a slot of logit and row, in which the row counts from the whole head's first. Epochs
+// are numbers of exchanges, too. They go on from launch to launch on the GPU's own counter.
 //
-// When may a slot be written again? A block hands over rows of O or down after all its threads have read
-// all of the exchange before, and each block has rows of both (decoder_problem_make() sees to it, and
-// decoder_near_suits() where each SM has rows of its own side). So who
-// has all of exchange t + 1 from a rank knows that all its blocks have read exchange t. It hands over rows
-// of t + 2 only then: two generations are enough. The same holds of a choice: each block puts what it has
-// chosen, be it nothing, after all its threads have read all of down, and it hands over rows of O after it
-// has read what all blocks of all ranks have chosen. So numbers must be contiguous: generations are numbers
-// modulo two.
+// When may a slot be written again? A block hands over rows of O or down after all its threads have
+// read all of the exchange before, and each block has rows of both (decoder_problem_make() sees to
+// it, and decoder_near_suits() where each SM has rows of its own side). So who has all of exchange
+// t + 1 from a rank knows that all its blocks have read exchange t. It hands over rows of t + 2
+// only then: two generations are enough. The same holds of a choice: each block puts what it has
+// chosen, be it nothing, after all its threads have read all of down, and it hands over rows of O
+// after it has read what all blocks of all ranks have chosen. So numbers must be contiguous:
+// generations are numbers modulo two.
 #ifndef LINKS_LAYER_EDGE_CUH
 #define LINKS_LAYER_EDGE_CUH
 
@@ -70,8 +70,9 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
         put(i, bits);
     }
 
-    // The sums of all ranks' words, in the order of ranks. This rank's own are there first, and are taken
-    // first. Those of other ranks are then polled together, as many pairs at a time as registers hold.
+    // The sums of all ranks' words, in the order of ranks. This rank's own are there first, and are
+    // taken first. Those of other ranks are then polled together, as many pairs at a time as
+    // registers hold.
     enum { PEERS = RANKS - 1 };
     template <int N>
     __device__ __forceinline__ void take_sum(uint32_t from, uint32_t step, uint32_t end,
@@ -101,8 +102,8 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
         }
     }
 
-    // Slots of all peers, `step` apart from the first on, of which pairs has a bit; others are 0. It asks for
-    // all that is missing, and for nothing else, as words_take() does.
+    // Slots of all peers, `step` apart from the first on, of which pairs has a bit; others are 0.
+    // It asks for all that is missing, and for nothing else, as words_take() does.
     template <int N>
     __device__ __forceinline__ void poll(const exchange_slots_of<WIRE, RANKS> &slots, uint32_t number,
                                          uint32_t at, uint32_t step, uint32_t pairs,

@@ -1,58 +1,62 @@
-/* layer: how long does a decoder's layer take at batch 1 that two or four GPUs share? What do its two
- * all-reduces cost?
+/* layer: how long does a decoder's layer take at batch 1 that two or four GPUs share? What do its
+ * two all-reduces cost?
  *
- * Method. Tensor-parallel layers of Llama's kind, as fused/decoder_layer has them on one GPU: each rank has
- * whole heads with their kv heads, and a part of the intermediate. QKV, gate and up are divided by rows, O
- * and down by columns, so that these two give summands, which an all-reduce of `hidden` fp32 completes.
- * Every rank has the norms and the residual.
- *     impl=push         one kernel that stays, with a ring of weights and words with epochs. The edge behind
- *                       O and behind down is the all-reduce: each rank pushes its words to all others, and
- *                       who needs the residual polls all ranks' words
- *     impl=near         push, and weights that lie in the memory behind each SM's own half of the L2, of
- *                       each rank's GPU
- *     impl=graph_push   the six steps as kernels, and our all-reduce as a kernel behind O and behind down,
- *                       in a graph
- *     impl=graph_nccl   the same with NCCL's all-reduce, one process a GPU, without NVLink multicast. The
- *                       first rank's summand has its residual in it, so that no kernel need add it
- * Chains of n and 2 n layers, as many as decoder_layer times; the slope is one layer's time. Of each pass
- * the longest of the ranks' times counts. All ways take turns in each pass. A kernel that stays is launched,
- * the others are graphs, behind a gate and a meeting of the ranks. Every layer of the longer chain has its
- * own weights and caches: none of them is in the L2 when it is used again.
+ * Method. Tensor-parallel layers of Llama's kind, as fused/decoder_layer has them on one GPU: each
+ * rank has whole heads with their kv heads, and a part of the intermediate. QKV, gate and up are
+ * divided by rows, O and down by columns, so that these two give summands, which an all-reduce of
+ * `hidden` fp32 completes. Every rank has the norms and the residual.
+ *     impl=push         one kernel that stays, with a ring of weights and words with epochs. The
+ *                       edge behind O and behind down is the all-reduce: each rank pushes its words
+ *                       to all others, and who needs the residual polls all ranks' words
+ *     impl=near         push, and weights that lie in the memory behind each SM's own half of the
+ *                       L2, of each rank's GPU
+ *     impl=graph_push   the six steps as kernels, and our all-reduce as a kernel behind O and
+ *                       behind down, in a graph
+ *     impl=graph_nccl   the same with NCCL's all-reduce, one process a GPU, without NVLink
+ *                       multicast. The first rank's summand has its residual in it, so that no
+ *                       kernel need add it
+ * Chains of n and 2 n layers, as many as decoder_layer times; the slope is one layer's time. Of
+ * each pass the longest of the ranks' times counts. All ways take turns in each pass. A kernel that
+ * stays is launched, the others are graphs, behind a gate and a meeting of the ranks. Every layer
+ * of the longer chain has its own weights and caches: none of them is in the L2 when it is used
+ * again.
  *
- * A whole step is the embedding of a token, all layers of the model, which take turns at the chain's sets of
- * weights, the last norm, the head, and the choice of the greatest logit, whose token is the next step's. The
- * head is divided by rows; every rank has the whole embedding. What each block of a kernel that stays has
- * chosen is one more exchange of all blocks of all ranks. In a graph a kernel finds the rank's best, and it
- * is exchanged in that kernel (ours), or gathered by NCCL for another. One step and two, in few passes of
- * their own before those of the layers.
+ * A whole step is the embedding of a token, all layers of the model, which take turns at the
+ * chain's sets of weights, the last norm, the head, and the choice of the greatest logit, whose
+ * token is the next step's. The head is divided by rows; every rank has the whole embedding. What
+ * each block of a kernel that stays has chosen is one more exchange of all blocks of all ranks. In
+ * a graph a kernel finds the rank's best, and it is exchanged in that kernel (ours), or gathered by
+ * NCCL for another. One step and two, in few passes of their own before those of the layers.
  *
- * A whole layer's weights are drawn by seed, the same in all ranks, which keep their shares. What the ranks
- * leave has the same bits on all of them, and from push, near and graph_push: all add in the order of ranks.
- * The first, the nth and the last layer, and the last one of a step, are compared with float64 of the whole
- * layer on the CPU, from the residual that the layers before left: relative to what the layer adds, 1e-2 as
- * in decoder_layer. Layers begin with a token's embedding, as a step does, so that all logits of a step are
- * compared with float64 from what its layers leave alone: 1e-2. Its token has the greatest of its logits, is
- * the same on all ranks, and is among the greatest in float64; the second of two steps is a step from the
- * first one's token. What the last timed pass left has the bits of what was verified. A rank that is lost
- * ends the run in one line.
+ * A whole layer's weights are drawn by seed, the same in all ranks, which keep their shares. What
+ * the ranks leave has the same bits on all of them, and from push, near and graph_push: all add in
+ * the order of ranks. The first, the nth and the last layer, and the last one of a step, are
+ * compared with float64 of the whole layer on the CPU, from the residual that the layers before
+ * left: relative to what the layer adds, 1e-2 as in decoder_layer. Layers begin with a token's
+ * embedding, as a step does, so that all logits of a step are compared with float64 from what its
+ * layers leave alone: 1e-2. Its token has the greatest of its logits, is the same on all ranks, and
+ * is among the greatest in float64; the second of two steps is a step from the first one's token.
+ * What the last timed pass left has the bits of what was verified. A rank that is lost ends the run
+ * in one line.
  *
- * Inside the timed region: n or 2 n layers, or one step or two; the slope has neither launch nor meeting.
- * Expected on H200, 8b, context 1024: a layer of 440 MB takes 111 us in one kernel of one GPU, 95 of which
- * are a read of its bytes. Two GPUs: 47.6 us of bytes, two exchanges of 1 to 1.3 us, and what remains of the
- * edges, 56 us; four: 23.8, and 33. In a graph six edges of kernels more, and each all-reduce 2.3 us (ours)
- * or 8 to 15 (NCCL).
- * Expected of near: on one GPU it takes 5.3 us off 106.6, for half of the weights no longer comes through the
- * link between the halves of the L2, beside the words. On two GPUs a rank has half of the weights and as many
- * words: 2 to 4 us less than push, whose first run took 57.8, so 54 to 56.
- * Expected of a step on two H200: 32 layers, a head of 525 MB a rank at the layer's 4.6 TB/s, 114 us, and a
- * choice of 3 us, an exchange among them: push 1.97 ms, near 1.87. In graphs, whose first layers took 74 and
- * 83 us, 8 us for the kernels of head and choice, and NCCL's gather 10 more: 2.49 ms, and 2.79. One GPU:
- * 32 x 106.6 + 226, 3.64 ms. Measured: push 56.3 us and 1.94 ms, near 53.4 and 1.84, graphs as expected.
+ * Inside the timed region: n or 2 n layers, or one step or two; the slope has neither launch nor
+ * meeting. Expected on H200, 8b, context 1024: a layer of 440 MB takes 111 us in one kernel of one
+ * GPU, 95 of which are a read of its bytes. Two GPUs: 47.6 us of bytes, two exchanges of 1 to 1.3
+ * us, and what remains of the edges, 56 us; four: 23.8, and 33. In a graph six edges of kernels
+ * more, and each all-reduce 2.3 us (ours) or 8 to 15 (NCCL).
+ * Expected of near: on one GPU it takes 5.3 us off 106.6, for half of the weights no longer comes
+ * through the link between the halves of the L2, beside the words. On two GPUs a rank has half of
+ * the weights and as many words: 2 to 4 us less than push, whose first run took 57.8, so 54 to 56.
+ * Expected of a step on two H200: 32 layers, a head of 525 MB a rank at the layer's 4.6 TB/s, 114
+ * us, and a choice of 3 us, an exchange among them: push 1.97 ms, near 1.87. In graphs, whose first
+ * layers took 74 and 83 us, 8 us for the kernels of head and choice, and NCCL's gather 10 more:
+ * 2.49 ms, and 2.79. One GPU: 32 x 106.6 + 226, 3.64 ms. Measured: push 56.3 us and 1.94 ms, near
+ * 53.4 and 1.84, graphs as expected.
  *
- * Traps. The numbers of exchanges must go on from launch to launch, else old words look fresh: they are a
- * counter of the GPU's own. On four GPUs attention has two kv heads a rank, and 32 blocks. A chain that is
- * compared as a whole drifts from float64 by its roundings: so single layers are. A token is not stable among
- * near ties: NCCL's sums may choose another one. */
+ * Traps. The numbers of exchanges must go on from launch to launch, else old words look fresh: they
+ * are a counter of the GPU's own. On four GPUs attention has two kv heads a rank, and 32 blocks. A
+ * chain that is compared as a whole drifts from float64 by its roundings: so single layers are. A
+ * token is not stable among near ties: NCCL's sums may choose another one. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -81,7 +85,7 @@ static const struct probe_parameter parameters[] = {
 
 enum { LAPS_MAX = 40, STEP_LAPS = 8, WARM_LAPS = 2 };
 
-/* --- time --------------------------------------------------------------------------------------- */
+/* --- time ------------------------------------------------------------------------------------- */
 
 static struct work work_of(const struct bench *b, enum kind kind, uint32_t i)
 {
@@ -135,8 +139,8 @@ static void give_samples(struct bench *b, enum kind kind, const struct lap *lap)
             probe_sample(b->r, STEP_TIME, 1u << i, lap->ns[i]);
 }
 
-/* Of the layers those passes that their loop kept. `is_given`: the loop has given their samples, and has the
- * clocks of all ways. */
+/* Of the layers those passes that their loop kept. `is_given`: the loop has given their samples,
+ * and has the clocks of all ways. */
 static void give_laps(struct bench *b, enum kind kind, enum way way, bool is_given)
 {
     const size_t warm = kind == LAYERS ? probe_is_check_run(b->r) : WARM_LAPS;
@@ -152,8 +156,8 @@ static void give_laps(struct bench *b, enum kind kind, enum way way, bool is_giv
     }
 }
 
-/* Few: a step is as long as a chain of many layers. Under --check once. Before the layers, whose output is
- * checked: steps leave their tokens and logits, and an output that nobody needs. */
+/* Few: a step is as long as a chain of many layers. Under --check once. Before the layers, whose
+ * output is checked: steps leave their tokens and logits, and an output that nobody needs. */
 static void time_steps(struct bench *b, const bool due[WAYS])
 {
     const size_t laps = probe_is_check_run(b->r) ? 1 : WARM_LAPS + STEP_LAPS;
@@ -271,7 +275,7 @@ static void measure_ways(struct bench *b)
     }
 }
 
-/* --- which layers ------------------------------------------------------------------------------- */
+/* --- which layers ----------------------------------------------------------------------------- */
 
 /* Two or four kv heads a rank, rows that blocks do not divide, a short last chunk. */
 static const struct decoder_model small = {"small", {1160, 16, 8, 128, 4128, 2012}, 3, 16};

@@ -1,10 +1,11 @@
-// The layers of one rank in one kernel that stays: that of decoder_layer with a ring and with values as
-// edges, but for the edges behind O and behind down, which are all-reduces (edge.cuh).
+// The layers of one rank in one kernel that stays: that of decoder_layer with a ring and with
+// values as edges, but for the edges behind O and behind down, which are all-reduces (edge.cuh).
 //
 //   layer_push_*  weights from anywhere
 //   layer_near_*  weights that lie behind the block's own half of the L2
 //
-// The name goes on with the head dimension, the greatest group of heads to a kv head, and the ranks.
+// The name goes on with the head dimension, the greatest group of heads to a kv head, and the
+// ranks.
 #include "fused/common/decoder/stays.cuh"
 #include "links/layer/args.h"
 #include "links/layer/edge.cuh"
@@ -43,8 +44,8 @@ typedef home_near home_of_near;
         layers_of<edge_ranks<ranks>, home_of_##kind, d, g>(a);                                     \
     }
 
-// The bodies counted are that of a chunk of 32 rows, as in decoder_layer; that of a poll of own words; and
-// that of a poll of the other ranks. There is no fence, and nothing that empties the L1.
+// The bodies counted are that of a chunk of 32 rows, as in decoder_layer; that of a poll of own
+// words; and that of a poll of the other ranks. There is no fence, and nothing that empties the L1.
 // sass-loop: kernel=layer_push_* lds128=18 hmma=16 guarded<=2 other<=250 local=0 regs<=168 arch=90a+
 // sass-loop: kernel=layer_push_*_2 ldg128.sys=8 ldg128.gpu=0 guarded<=8 membar=0 cctl=0 other<=99
 // sass-and: local=0 together arch=90a+

@@ -1,7 +1,8 @@
-// The steps of one rank's layer as kernels, and the kernel that adds all ranks' summands to the residual:
-// nodes of a graph. With NCCL in place of the last one, one rank's summand has its residual in it, and
-// what NCCL leaves is the residual. Of a whole step: the head of this rank's rows, and the choice of a token
-// among all ranks' best, which are exchanged in the kernel that chooses, or by NCCL between two.
+// The steps of one rank's layer as kernels, and the kernel that adds all ranks' summands to the
+// residual: nodes of a graph. With NCCL in place of the last one, one rank's summand has its
+// residual in it, and what NCCL leaves is the residual. Of a whole step: the head of this rank's
+// rows, and the choice of a token among all ranks' best, which are exchanged in the kernel that
+// chooses, or by NCCL between two.
 #include "fused/common/decoder/steps.cuh"
 #include "links/common/exchange.cuh"
 #include "links/layer/args.h"
@@ -17,8 +18,8 @@ static __device__ __forceinline__ void give_share(const struct layer_args &a)
     });
 }
 
-// One push all-reduce, from the summands to the residual. A thread's first unit has its residual before
-// it waits.
+// One push all-reduce, from the summands to the residual. A thread's first unit has its residual
+// before it waits.
 template <int RANKS> static __device__ __forceinline__ void add_shares(const struct layer_args &a)
 {
     typedef packets::unit unit;
@@ -112,8 +113,9 @@ static __device__ __forceinline__ void choose_gathered(const struct layer_args &
     }
 #define PRODUCT(name, call) NODE(PRODUCT_THREADS, name, PRODUCT_BLOCKS, call)
 
-// Products: the body counted is that of a chunk of 32 rows. Attention: that of a tile of keys and values.
-// The sum: that of a poll, which asks for all peers at once; no fence, and nothing that empties the L1.
+// Products: the body counted is that of a chunk of 32 rows. Attention: that of a tile of keys and
+// values. The sum: that of a poll, which asks for all peers at once; no fence, and nothing that
+// empties the L1.
 // sass-loop: kernel=layer_qkv lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=layer_o lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+
 // sass-loop: kernel=layer_gate_up lds128=18 hmma=16 guarded<=2 other<=250 local=0 arch=90a+

@@ -92,8 +92,8 @@ float *bench_angles(const struct bench *b)
     return rope;
 }
 
-/* Embedding, head and the norm before it: whole, the same on all ranks. The residual with which layers
- * begin is the first token's embedding. */
+/* Embedding, head and the norm before it: whole, the same on all ranks. The residual with which
+ * layers begin is the first token's embedding. */
 static void fill_ends(struct bench *b)
 {
     const uint32_t hidden = b->whole.model.shape.hidden, rows = b->whole.model.shape.vocabulary;

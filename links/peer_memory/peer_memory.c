@@ -10,12 +10,12 @@
  *   sm_time    the same by every SM of rank 0 in its turn, for every peer
  *   fence_time a store to the next rank's memory and a fence behind it, again and again. A store
  *       brings no value to wait for. scope=sys: the fence waits until the store is there, so that
- *       others=idle, where nobody else stores, bounds the latency of a store. scope=gpu: it need not
- *       wait for that, and is no such bound. others=storing: all other SMs store to that peer as fast
- *       as they can, at a rate of stored_meanwhile. Only rank 0 does this
+ *       others=idle, where nobody else stores, bounds the latency of a store. scope=gpu: it need
+ *       not wait for that, and is no such bound. others=storing: all other SMs store to that peer
+ *       as fast as they can, at a rate of stored_meanwhile. Only rank 0 does this
  *   first_time one load by rank 0 after its GPU has done nothing for a while, and the mean of the
- *       eight that follow it (next_time). idle=0us: right behind the same kernel. of=own: from its own L2,
- *       a control, which must not show what of=peer does: then it is the link that slept
+ *       eight that follow it (next_time). idle=0us: right behind the same kernel. of=own: from its
+ *       own L2, a control, which must not show what of=peer does: then it is the link that slept
  *   stale      share of rounds in which a load gave an older value than the owner had written and
  *       announced. load=ca is the control, which must see old values: it keeps lines in its L1, of
  *       which the owner knows nothing. load=cg and load=sys must see none
@@ -26,15 +26,15 @@
  * which cannot run before the fence, since a fence itself brings no value to wait for; it cancels.
  * Of the first load, the one load and two clock reads: no slope removes these few cycles.
  * Expected on two H200 [four in brackets]: load 852 ns, atomic 862 [835], from memory about 150
- * more; a fence of the system about as long as a load, and far longer while stores drain, even on an
- * SM that stores nothing; rates 369 GB/s by loads and stores, 374 by the copy engine. Measured on two:
- * load 850 ns, atomic 867, a store and a fence of the system 873, of the GPU 292; rates 373 GB/s by
- * loads, 369 by stores, 395 by the copy engine.
+ * more; a fence of the system about as long as a load, and far longer while stores drain, even on
+ * an SM that stores nothing; rates 369 GB/s by loads and stores, 374 by the copy engine. Measured
+ * on two: load 850 ns, atomic 867, a store and a fence of the system 873, of the GPU 292; rates 373
+ * GB/s by loads, 369 by stores, 395 by the copy engine.
  *
  * Traps. Capability is not function: what a peer writes may be lost, so links_open() proves it. The
- * owner's L2 answers or misses, never the requester's. Its line was last written by the owner, whose
- * ring it is. A ring of four times the L2 also misses in the TLB. Every line that a launch visits
- * comes once, hence an L1 could not help. */
+ * owner's L2 answers or misses, never the requester's. Its line was last written by the owner,
+ * whose ring it is. A ring of four times the L2 also misses in the TLB. Every line that a launch
+ * visits comes once, hence an L1 could not help. */
 #include "links/peer_memory/peer_memory.h"
 
 #include <math.h>
@@ -301,7 +301,8 @@ static void measure_sms(struct probe_run *r, struct peers *p)
 
 /* --- fences ----------------------------------------------------------------------------------- */
 
-/* Bytes a nanosecond that the other blocks stored, each in its own time; NaN if one left nothing. */
+/* Bytes a nanosecond that the other blocks stored, each in its own time; NaN if one left
+ * nothing. */
 static double stored_rate(struct probe_run *r, const struct peers *p, const struct fence_args *a)
 {
     struct fence_stored *stored = probe_host_alloc(r, (a->others + 1) * sizeof *stored);

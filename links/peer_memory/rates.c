@@ -9,8 +9,9 @@
  * on: each GPU sends and receives, and of each repetition the slowest rank's time counts. Bytes are
  * then those that one GPU sends and receives.
  *
- * sms_rate is the rate of 64 MiB by so many SMs, a block on each. counted and raw are what the links of
- * rank 0 counted, of data and of all bytes, over the bytes that it sent (by loads: received).
+ * sms_rate is the rate of 64 MiB by so many SMs, a block on each. counted and raw are what the
+ * links of rank 0 counted, of data and of all bytes, over the bytes that it sent (by loads:
+ * received).
  *
  * What was copied is compared with the source, word by word, after the last sample. Beforehand the
  * target is poisoned. */
@@ -131,8 +132,9 @@ static bool is_there(const struct rates *s, enum by by)
     return by != BY_BULK || s->bulk >= 0;
 }
 
-/* Every second size, in both directions from 1 MiB on: between them a curve is smooth, and 130 cases
- * would take a third of a minute in a round. --deep has all. The longest is what the report shows. */
+/* Every second size, in both directions from 1 MiB on: between them a curve is smooth, and 130
+ * cases would take a third of a minute in a round. --deep has all. The longest is what the report
+ * shows. */
 static unsigned how_often(int i, size_t bytes, bool both)
 {
     if (bytes == MOST_BYTES)
@@ -172,10 +174,11 @@ static void sweep_sms(struct probe_run *r, const struct rates *s, enum by by)
 
 /* --- the links' own counters ------------------------------------------------------------------ */
 
-/* Rank 0 sends a known number of bytes, and in both directions receives as many. Its links' counters of
- * data should have counted them; drivers differ in what they count, so that another number is a remark. They
- * are read through the driver, which may update them late: 50 ms pass before each reading. The raw counters
- * tell what a byte of data costs on the wire: times the rate, it is what the links carried. */
+/* Rank 0 sends a known number of bytes, and in both directions receives as many. Its links'
+ * counters of data should have counted them; drivers differ in what they count, so that another
+ * number is a remark. They are read through the driver, which may update them late: 50 ms pass
+ * before each reading. The raw counters tell what a byte of data costs on the wire: times the rate,
+ * it is what the links carried. */
 static void count_bytes(struct probe_run *r, const struct rates *s, enum by by, bool both)
 {
     const struct transfer t = {by, both, MOST_BYTES, (unsigned)gpu_facts(r)->n_sm};

@@ -60,7 +60,8 @@ struct bulk_tiles {
     }
 };
 
-// A store may still read its stage while three others are written: only then is the stage filled again.
+// A store may still read its stage while three others are written: only then is the stage filled
+// again.
 // sass-all: depbar.3=1 depbar.0=1 ublkcp=3 syncs<=12 looped calls arch=90a+
 // sass-loop: ublkcp=2 syncs>=2 other<=80 local=0 outer arch=90a,100
 // sass-loop: ublkcp=2 syncs>=2 other<=97 local=0 outer arch=120

@@ -26,8 +26,8 @@ struct signal_result {
     uint32_t pad;
 };
 
-/* A token goes round a ring of GPUs: n turns, then 2 n. Its number rises by one each turn. In the end
- * it is sent once more, and nobody waits for it: the next launch begins two numbers on. */
+/* A token goes round a ring of GPUs: n turns, then 2 n. Its number rises by one each turn. In the
+ * end it is sent once more, and nobody waits for it: the next launch begins two numbers on. */
 struct ring_args {
     struct team team;
     struct signal_box *mine, *next;
@@ -47,8 +47,8 @@ struct barrier_args {
 ARGS_SIZE(struct barrier_args, 72);
 
 /* Every block writes the number of the round into its slot of the next rank's memory, crosses the
- * barrier, and reads what the blocks of the rank before it wrote here. In some rounds the stores are
- * late. Slots of even rounds, then of odd ones; a spare word follows each. */
+ * barrier, and reads what the blocks of the rank before it wrote here. In some rounds the stores
+ * are late. Slots of even rounds, then of odd ones; a spare word follows each. */
 enum {
     ORDER_STRIDE = 2,
     ORDER_LATE_EVERY = 64, /* rounds */

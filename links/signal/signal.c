@@ -1,44 +1,47 @@
 /* signal: how long does a word take from one GPU to another, and a barrier of all of them?
  *
  * Method. One thread on each GPU; a token goes round the ring of the GPUs. Each waits for it in a
- * word of its own memory, and stores it into the memory of the next. N turns, then 2 N, between three
- * reads of the cycle counter of the GPU where a turn begins; the slope is over the N between them. No
- * two clocks are compared: a turn of g GPUs has g one-way trips, and with two GPUs it is a round
- * trip. With four, round_trip is measured between ranks 0 and 1 alone, and round_trip_map between all
- * pairs.
+ * word of its own memory, and stores it into the memory of the next. N turns, then 2 N, between
+ * three reads of the cycle counter of the GPU where a turn begins; the slope is over the N between
+ * them. No two clocks are compared: a turn of g GPUs has g one-way trips, and with two GPUs it is a
+ * round trip. With four, round_trip is measured between ranks 0 and 1 alone, and round_trip_map
+ * between all pairs.
  *     relaxed   a number; nothing is to be seen with it. Stores and polls are relaxed
- *     acquire   a value by an ordinary store, then the number, released: the store of the number waits
- *               until the value has arrived. The polls are relaxed; behind the last one is one fence
- *               that acquires, then an ordinary load of the value
+ *     acquire   a value by an ordinary store, then the number, released: the store of the number
+ *               waits until the value has arrived. The polls are relaxed; behind the last one is
+ *               one fence that acquires, then an ordinary load of the value
  *     packet    value and number in one store of eight bytes, relaxed: the data is the flag
- * The value is raised by one on each GPU, and must in the end be what the turns make of it. The relay
- * counts what it hands on: a word of each GPU in its turn, and no more than the turns have.
- *     via=host  the same words in memory of the host that the ranks' processes share and each GPU has
+ * The value is raised by one on each GPU, and must in the end be what the turns make of it. The
+ * relay counts what it hands on: a word of each GPU in its turn, and no more than the turns have.
+ *     via=host  the same words in memory of the host that the ranks' processes share and each GPU
+ *     has
  *               mapped, where it polls across the bus: how GPUs signal that do not reach each other
- *     via=relay the same, but each GPU stores for the host, and a thread of the host, which polls all
+ *     via=relay the same, but each GPU stores for the host, and a thread of the host, which polls
+ *     all
  *               of these words, hands each on: how a program signals that decides on the host
  *
  * Barriers. All GPUs tell each other, each polls its own memory. blocks=1: one block on each.
- * blocks=sm: as many blocks as SMs, a cooperative launch; they count their arrivals, and the last one
- * tells the other GPUs and its own blocks. barrier orders nothing: it is what an exchange needs whose
- * data is its own flag. ordered_barrier has one fence of the system's scope before the telling, and
- * what acquires behind the wait. See links/common/team.cuh.
+ * blocks=sm: as many blocks as SMs, a cooperative launch; they count their arrivals, and the last
+ * one tells the other GPUs and its own blocks. barrier orders nothing: it is what an exchange needs
+ * whose data is its own flag. ordered_barrier has one fence of the system's scope before the
+ * telling, and what acquires behind the wait. See links/common/team.cuh.
  *
- * Order. In each round every block writes the round's number into the next GPU's memory by an ordinary
- * store, crosses the barrier of all blocks, and reads by ordinary loads what the GPU before it wrote.
- * In one round of 64 the stores are late, behind additions to a peer's memory. The ordered barrier
- * must show no violation in 20000 rounds. The other barrier is the control, and should show some.
+ * Order. In each round every block writes the round's number into the next GPU's memory by an
+ * ordinary store, crosses the barrier of all blocks, and reads by ordinary loads what the GPU
+ * before it wrote. In one round of 64 the stores are late, behind additions to a peer's memory. The
+ * ordered barrier must show no violation in 20000 rounds. The other barrier is the control, and
+ * should show some.
  *
  * Inside the timed region: the turns or barriers, and the loop round them (tests/kernels).
  * Expected on H200 over NVSwitch: relaxed 0.67 us one way on two GPUs, 0.80 on four; a remote load,
  * there and back, takes 0.85, of which a local one is 0.14, and a flag within a GPU 0.25. acquire
  * 1.2 to 1.4 us: the fence waits for the value's own round trip. Through the host 1.5 to 2.5 us: a
  * store to it, and on average one and a half reads across the bus, of which each takes about 1 us.
- * Barriers of one block 0.7 to 1.1 us; of whole GPUs 1.5 to 2.1, which is that and the arrivals of a
- * grid. Measured on two: relaxed 0.74; acquire 1.92, for fence and flag one after the other are 1.6,
- * and the reader fences, too; through the host 1.6 to 1.8; barriers of one block 0.7 to 0.8 and with
- * order 1.4, of whole GPUs 1.20 and 2.12. By the relay, not measured yet, 2 to 2.5 us are expected:
- * as through the host, and a line that goes from one core's cache to the bus and back.
+ * Barriers of one block 0.7 to 1.1 us; of whole GPUs 1.5 to 2.1, which is that and the arrivals of
+ * a grid. Measured on two: relaxed 0.74; acquire 1.92, for fence and flag one after the other are
+ * 1.6, and the reader fences, too; through the host 1.6 to 1.8; barriers of one block 0.7 to 0.8
+ * and with order 1.4, of whole GPUs 1.20 and 2.12. By the relay, not measured yet, 2 to 2.5 us are
+ * expected: as through the host, and a line that goes from one core's cache to the bus and back.
  *
  * Traps. Polls that acquire empty the L1 each time. A flag in the sender's memory makes each poll a
  * round trip. Stores are posted: a loop of stores without an answer times a queue. Polls look at a
@@ -181,8 +184,8 @@ static bool token_is_right(const struct signals *s, const struct circle *c, uint
     return value == (SIGNAL_WARM + 3 * s->turns) * (uint32_t)c->n;
 }
 
-/* A thread of the host that takes a token from where a GPU tells it to where the next one hears. It may
- * outlive a run that a failed call ends, so it is not on the stack. */
+/* A thread of the host that takes a token from where a GPU tells it to where the next one hears. It
+ * may outlive a run that a failed call ends, so it is not on the stack. */
 struct relay {
     struct circle circle;
     _Atomic uint32_t *told[LINKS_MOST], *heard[LINKS_MOST]; /* of each of the circle */
@@ -232,8 +235,8 @@ static struct relay *relay_start(struct probe_run *r, const struct signals *s,
     return relay;
 }
 
-/* True if it handed on each word of the turns, of one GPU after the other. Behind them comes one more,
- * for which nobody waits. */
+/* True if it handed on each word of the turns, of one GPU after the other. Behind them comes one
+ * more, for which nobody waits. */
 static bool relay_end(struct relay *relay, const struct signals *s)
 {
     const uint32_t words = (SIGNAL_WARM + 3 * s->turns) * (uint32_t)relay->circle.n;

@@ -5,7 +5,8 @@
 
 #if __CUDA_ARCH__ >= 800
 
-// --- the token: what is stored at the next GPU, and how it is waited for --------------------------
+// --- the token: what is stored at the next GPU, and how it is waited for
+// --------------------------
 
 // A number, and nothing that must be seen with it.
 struct relaxed {
@@ -59,8 +60,8 @@ struct packet {
     }
 };
 
-// Every GPU adds one to the value that it passes on. The one where turns begin passes on the number of
-// the next turn.
+// Every GPU adds one to the value that it passes on. The one where turns begin passes on the number
+// of the next turn.
 template <typename ORDER>
 __device__ __forceinline__ void turns(const struct ring_args &a, struct team_watch &w,
                                       uint32_t &number, uint32_t &value, uint32_t n)
@@ -172,10 +173,11 @@ BARRIER(signal_barrier_grid, true, false)
 BARRIER(signal_barrier_block_ordered, false, true)
 BARRIER(signal_barrier_grid_ordered, true, true)
 
-// --- whether a barrier orders memory ---------------------------------------------------------------
+// --- whether a barrier orders memory
+// ---------------------------------------------------------------
 
-// The last warp writes and all but the first read; the first one arrives and waits for the block. The
-// store and the loads are ordinary ones.
+// The last warp writes and all but the first read; the first one arrives and waits for the block.
+// The store and the loads are ordinary ones.
 template <bool ORDERED> __device__ __forceinline__ void order(const struct order_args &a)
 {
     struct team_barrier barrier = team_join(a.team);

@@ -30,15 +30,16 @@
  * larger product, exactly the outputs of t tiles must be right and all others still NaN; with all
  * its tiles, once, everything must be right.
  *
- * --set m, n and k, in multiples of 64, take another product through these, but for `tiles` and `k`;
- * by the portable kernel where its tiles divide it, and cold where 64 sets are more than 3 x L2.
+ * --set m, n and k, in multiples of 64, take another product through these, but for `tiles` and
+ * `k`; by the portable kernel where its tiles divide it, and cold where 64 sets are more than 3 x
+ * L2.
  *
  * Inside the timed region: one graph replay between two events.
  * Expected on an H200: 4.8 us for 128x64; its parts take 0.7 us (empty), 4.4 us (loads) and 4.2 us
  * (products). The four aspects, with 128 blocks of the same work each, take 5.2, 6.0, 6.2 and 11
  * us. Cold, 0.6 us more for 128x64, 1.4 for 64x64, which fetches a third more, and less in
- * proportion the slower the tile is. A second wave costs nearly as much as the first. derived.predicted_time is the chip's own
- * figures' prediction of each row.
+ * proportion the slower the tile is. A second wave costs nearly as much as the first.
+ * derived.predicted_time is the chip's own figures' prediction of each row.
  *
  * Traps. A cluster changes which blocks are neighbours: 128x64 and 128x64_alone differ by 7 % and
  * share every instruction of the loop. A persistent grid with more blocks than tiles gives some SMs

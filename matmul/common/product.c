@@ -13,8 +13,8 @@ enum {
     SETS_MAX = 64,
     SAMPLED = 4096,
     ALIGNMENT = 256,
-    /* Tiles x k-steps of 16: the first round verifies all of C up to 4096^3, a later one up to 2048^3
-     * and an eighth of it at 4096^3. */
+    /* Tiles x k-steps of 16: the first round verifies all of C up to 4096^3, a later one up to
+     * 2048^3 and an eighth of it at 4096^3. */
     VERIFY_ALL = 1 << 24,
     VERIFY_LATER = 1 << 21,
 };
@@ -155,8 +155,8 @@ static void reference_on_host(struct probe_run *r, struct product *p)
         left[i] = p->outputs[i] / n * a_row;
         right[i] = p->outputs[i] % n * b_column;
     }
-    /* k outside: the outputs then take their operands from few lines, each of which is used many times
-     * while it is in a cache. One output after another takes a line of B for each k. */
+    /* k outside: the outputs then take their operands from few lines, each of which is used many
+     * times while it is in a cache. One output after another takes a line of B for each k. */
     for (size_t k = 0; k < (size_t)s->k; k++)
         for (size_t i = 0; i < p->n_outputs; i++)
             p->reference[i] +=

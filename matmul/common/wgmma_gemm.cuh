@@ -272,8 +272,8 @@ template <class s> static __device__ __forceinline__ void make_barriers(int firs
     }
 }
 
-/* Makes the barriers and starts the first copies. Where there are many barriers, most are made while
- * the first copies are under way. */
+/* Makes the barriers and starts the first copies. Where there are many barriers, most are made
+ * while the first copies are under way. */
 template <class s, enum layout layout, enum mode mode>
 static __device__ __forceinline__ void begin(const struct wgmma_gemm_args &args,
                                              const struct post<s> &p)

@@ -19,9 +19,9 @@
  * the same operands, repeated in a graph. The best of these counts; 128x64_stream, by stream-K, is
  * one of them. Times are slopes over 3 and 6 chains, 24 and 48 products.
  *
- * --set m and n take another X and square W: m in multiples of 256 up to 4096, which have a counter for
- * each row of tiles, n in multiples of 128 from 512 to 4096. Halves need n up to 1024, and a chain in
- * one kernel an SM for each tile.
+ * --set m and n take another X and square W: m in multiples of 256 up to 4096, which have a counter
+ * for each row of tiles, n in multiples of 128 from 512 to 4096. Halves need n up to 1024, and a
+ * chain in one kernel an SM for each tile.
  *
  * Inside the timed region: one graph replay between two events; for stream, the launches.
  * Expected on an H200, in us: alone 4.83, graph 5.2, stream 7, graph_pdl 4.8, persistent 4.8. What

@@ -19,9 +19,9 @@
  *                    multiply-add
  *     over_best      a kernel chosen by measurement, by a rule, or fixed (choice.h)
  *     power, energy  cuBLAS's 4096^3, with --deep also 1024^3 and 8192^3, for a third of a second,
- *                    from one step of NVML's energy counter to another. An H200 is expected to be at its 700 W from
- *                    4096^3 on: 0.13 J a product, 8192^3 1.2 J, about 1 pJ a flop; and below it at
- *                    1024^3, 2.5 to 3.5 mJ
+ *                    from one step of NVML's energy counter to another. An H200 is expected to be
+ *                    at its 700 W from 4096^3 on: 0.13 J a product, 8192^3 1.2 J, about 1 pJ a
+ *                    flop; and below it at 1024^3, 2.5 to 3.5 mJ
  * acc=fp16 has sums in fp16, and is not compared with anything.
  *
  * Inside the timed region: one graph replay between two events.

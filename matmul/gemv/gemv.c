@@ -412,7 +412,8 @@ static void measure_read(struct probe_run *r, struct gemv *g, const struct matri
     gpu_sample_graphs(r, READ, (double)n * (double)bytes, graph);
     for (size_t i = 0; i < 2; i++)
         gpu_graph_free(&graph[i]);
-    /* The largest reach 0.95 of it: left out, 5 % show here, and less in the sums of check_read(). */
+    /* The largest reach 0.95 of it: left out, 5 % show here, and less in the sums of
+     * check_read(). */
     gpu_require_below_pins(r, READ, 1);
 
     double rate = probe_median(r, READ);

@@ -31,13 +31,14 @@
  * warp 8 KiB of its own (l2). At load=100 each lane asks for the next four elements as soon as it
  * has the last four. The rate of that is 100 %. Lower loads wait between turns to reach their share
  * of it. loaded_rate is the rate of the streams during the chase. The knee is looked for at 25, 75,
- * 90 and 95 %, in three rounds: below three quarters an H200's HBM answers within a tenth of its idle
- * 335 ns; at full rate it takes 600.
+ * 90 and 95 %, in three rounds: below three quarters an H200's HBM answers within a tenth of its
+ * idle 335 ns; at full rate it takes 600.
  *
- * power, energy: the same launches again and again, by loads, for a third of a second, from one step
- * of NVML's energy counter to another; and op=none, nothing at all, the control, which must take less
- * than three quarters. Reads of HBM; with --deep its copies and reads of the L2, too. Expected on an H200 of 700 W: idle with its clock held 120 to 150 W, HBM read
- * 450 to 550 W, or 0.1 nJ a byte; not over the limit.
+ * power, energy: the same launches again and again, by loads, for a third of a second, from one
+ * step of NVML's energy counter to another; and op=none, nothing at all, the control, which must
+ * take less than three quarters. Reads of HBM; with --deep its copies and reads of the L2, too.
+ * Expected on an H200 of 700 W: idle with its clock held 120 to 150 W, HBM read 450 to 550 W, or
+ * 0.1 nJ a byte; not over the limit.
  *
  * Inside the timed region: one launch between two events; for bytes per cycle, two clock reads in
  * it.

@@ -267,9 +267,9 @@ static void measure_hbm(struct probe_run *r, struct mover *m, int form, size_t b
         !can(r, m, form, f->op == READ ? bytes : 2 * bytes, 2 * m->room))
         return;
     measure_streams(r, m, RATE, dealt(m, form, bytes, few), dealt(m, form, bytes, 2 * few));
-    /* Reads reach 0.95 of it, writes 0.98: what is left out shows here when it is more than the rest,
-     * and in the sums and logs of the timed launches when it is a word or a turn. The driver's calls
-     * have neither, and only their last is checked. */
+    /* Reads reach 0.95 of it, writes 0.98: what is left out shows here when it is more than the
+     * rest, and in the sums and logs of the timed launches when it is a word or a turn. The
+     * driver's calls have neither, and only their last is checked. */
     gpu_require_below_pins(r, RATE, 1);
 }
 

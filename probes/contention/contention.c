@@ -13,7 +13,8 @@
  *               content, kind=red does not ask for it; op=cas_u32 adds by compare-and-swap until it
  *               succeeds. counter= says who shares one: each thread, each warp or each sm has its
  *               own, or one is for all. Shared memory: one SM. Global memory: all SMs.
- *     atomic_many  the chain of additions again, now on `sms` SMs at once, lanes=1 or 32 of a warp on
+ *     atomic_many  the chain of additions again, now on `sms` SMs at once, lanes=1 or 32 of a warp
+ *     on
  *               each: to one word of all, or to a word and line of each thread. Median over SMs
  * Chains use the slope over 32 and 64 accesses, loops the slope over n and 2n turns. `interval` is
  * the time from one access of a warp to its next while all warps of an SM access; rates follow from
@@ -24,9 +25,9 @@
  * Expected (figures-of-others, cycles): shared memory 23 to 30; each further way adds 1 or 2 in a
  * chain, and one cycle in a loop. L1: one line per cycle, and at most four sectors. Additions in
  * shared memory: 25 to 37, plus one cycle per lane if lanes share a counter; an addition of floats
- * is a loop of load and swap. Global: 380, between near and far. Of many SMs one word takes 0.7 adds a
- * cycle (atomic_rate), so that one lane of each of 132 SMs still fits into the latency, 200 to 300 ns,
- * while 32 lanes of each must wait for 4224 additions, 3 us.
+ * is a loop of load and swap. Global: 380, between near and far. Of many SMs one word takes 0.7
+ * adds a cycle (atomic_rate), so that one lane of each of 132 SMs still fits into the latency, 200
+ * to 300 ns, while 32 lanes of each must wait for 4224 additions, 3 us.
  * Verified: chains end where they must; sums of loads equal the sums of the data; stored words are
  * there; counters hold exactly the number of additions; no bank serves more than a word per cycle.
  *
@@ -208,8 +209,8 @@ static void value_of_interval(struct probe_run *r, int rate, int interval, doubl
         probe_value(r, rate, amount / cycles);
 }
 
-/* A bank serves one word per cycle, which limits these rates. Checked within 1 %, since it is a slope:
- * 0.9983 cycles was seen. A bank that serves two would give 0.5. */
+/* A bank serves one word per cycle, which limits these rates. Checked within 1 %, since it is a
+ * slope: 0.9983 cycles was seen. A bank that serves two would give 0.5. */
 static void check_banks(struct probe_run *r, uint32_t ways)
 {
     const double loads = probe_median(r, BANK_LOAD), stores = probe_median(r, BANK_STORE);

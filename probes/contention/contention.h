@@ -24,7 +24,7 @@ enum {
     ATOMIC_MANY_TIME,
 };
 
-/* --- many.c: atomic additions of many SMs, each waited for --------------------------------------- */
+/* --- many.c: atomic additions of many SMs, each waited for ------------------------------------ */
 
 void contention_measure_many(struct probe_run *r);
 

@@ -70,7 +70,8 @@ static bool are_apart(const struct many *m, unsigned blocks)
     return true;
 }
 
-/* Each word must hold the additions of the threads that share it, over all launches at its place. */
+/* Each word must hold the additions of the threads that share it, over all launches at its
+ * place. */
 static void check_words(struct probe_run *r, const struct many *m, unsigned blocks,
                         uint64_t launches)
 {

@@ -3,9 +3,9 @@
  *
  * The exchanges by values of exchange.c, in a kernel whose stream can be another one: from the
  * memory or from the L2 (stream=hbm, l2), in tiles of so many bytes (tile), with so many bytes on
- * their way to each SM that streams (in_flight). The L2 is two halves, with half of the memory behind
- * each, and a link between them (core/sides.h): with stream=near an SM reads only what lies behind its
- * own half, in pieces of 4 KiB, and with stream=far only the rest. Who exchanges:
+ * their way to each SM that streams (in_flight). The L2 is two halves, with half of the memory
+ * behind each, and a link between them (core/sides.h): with stream=near an SM reads only what lies
+ * behind its own half, in pieces of 4 KiB, and with stream=far only the rest. Who exchanges:
  *     all         all SMs, which stream, too
  *     quarter     those of every fourth TPC, which stream nothing; the others stream
  *     pair        two SMs of different TPCs, four words; all SMs stream
@@ -38,14 +38,14 @@
  * 3.6 with 16 KiB in tiles of 4, 8.5 from the L2. What exchanges of all SMs take from them is what
  * the polls bring: 2 to 3 times 16 KiB for each SM and exchange, 0.8 to 1.2 TB/s. A first trial, on
  * another card, said link: near 1.4 us and 4.57 TB/s alone, far 5.4 and 2.47, anywhere 3.8 to 4.9.
- * Found: near 1.3 and 3.1 us with 32 and 64 KiB, far 6.8, l2 2.95, anywhere 2.6 and 4.4: the link is
- * one of the places (docs/FINDINGS.md).
+ * Found: near 1.3 and 3.1 us with 32 and 64 KiB, far 6.8, l2 2.95, anywhere 2.6 and 4.4: the link
+ * is one of the places (docs/FINDINGS.md).
  *
  * Traps. Those of exchange.c, whose checks are made here, too; and a stream alone must have read
- * what the memory holds. Of 256 MiB, read again and again, a near stream finds so much in the L2 that
- * its rate is that of the pins; of 1 GiB it finds some per cent. A rate has the launch and the start of
- * the stream in it, 1 to 2 %, more where exchanges are quick; the stream alone therefore lasts as long as
- * the exchanges before it.
+ * what the memory holds. Of 256 MiB, read again and again, a near stream finds so much in the L2
+ * that its rate is that of the pins; of 1 GiB it finds some per cent. A rate has the launch and the
+ * start of the stream in it, 1 to 2 %, more where exchanges are quick; the stream alone therefore
+ * lasts as long as the exchanges before it.
  * What is to lie in the L2 is 16 MiB, which one side of it holds. Who has no share of the words
  * looks every 2 us whether the others are through, in a line that has no words. Roles go by %smid,
  * whose numbers must have no gap: a census says whether they have. */

@@ -31,7 +31,8 @@ __device__ __forceinline__ void wait_for_others(const struct beside_args &a)
     }
 }
 
-// Which tiles a block streams: first, first + step ... modulo `tiles`, among all or those of its side.
+// Which tiles a block streams: first, first + step ... modulo `tiles`, among all or those of its
+// side.
 struct deal {
     uint32_t first, step, tiles, side;
 };

@@ -201,7 +201,8 @@ static void check_whole(struct probe_run *r, const struct bench *b, const struct
                       l->step * steps, turn, chain);
 }
 
-/* Products and one multiply-add are in the report; the other instructions are a table beside them. */
+/* Products and one multiply-add are in the report; the other instructions are a table beside
+ * them. */
 static unsigned how_often(const char *keys)
 {
     return strstr(keys, "mma") || !strcmp(keys, "op=fma,type=fp32") ? 0 : PROBE_THRICE;
@@ -274,8 +275,8 @@ static double measure_throughput(struct probe_run *r, const struct bench *b, con
 /* Timed by events, at whatever clock the GPU has; `flops` per instruction. The SMs' cycle counters
  * are the second method: between the two launches of a pair they must count what time and clock
  * say, in the median of all pairs. They agree only as well as one clock value describes a launch
- * during which the power limit changes it. In one pair they may disagree by far: where no gate is closed,
- * a host that stalls between the event and the launch adds its stall to the time. */
+ * during which the power limit changes it. In one pair they may disagree by far: where no gate is
+ * closed, a host that stalls between the event and the launch adds its stall to the time. */
 static void measure_peak(struct probe_run *r, const struct bench *b, const struct loop *l,
                          int metric, unsigned flags, double flops)
 {

@@ -28,10 +28,10 @@
  * block 0.6 ns.
  *
  * Traps. An event pair around a graph was off by up to 0.3 us without a gate, differently in each
- * process: the chains of graph are long enough to make that 1 ns per edge (with n = 64 it was 1 %). The first
- * launch of a kernel may load it: it was touched before. A stream holds about a thousand launches:
- * chains by stream stay well below that. submit, round_trip and wall depend on the speed of the
- * host.
+ * process: the chains of graph are long enough to make that 1 ns per edge (with n = 64 it was 1 %).
+ * The first launch of a kernel may load it: it was touched before. A stream holds about a thousand
+ * launches: chains by stream stay well below that. submit, round_trip and wall depend on the speed
+ * of the host.
  *
  * start and finish each lie between two clocks, which gpu_relate_clocks() relates anew before each
  * sample. The remaining error is clock_uncertainty. It does not affect start + finish, only the

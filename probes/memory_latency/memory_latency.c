@@ -411,9 +411,9 @@ static bool is_between(size_t bytes, double low, double high)
 }
 
 /* Is this footprint, with `before` the last one, one of every round? The L1 is what shared memory
- * leaves and 28 KiB more (from compute capability 8.0 on), and its sets overflow below that; half of
- * an L2 may be near. Between lie plateaus: the first footprint from some size on shows each. 16 KiB
- * is also claim C11's: L1 twice. */
+ * leaves and 28 KiB more (from compute capability 8.0 on), and its sets overflow below that; half
+ * of an L2 may be near. Between lie plateaus: the first footprint from some size on shows each. 16
+ * KiB is also claim C11's: L1 twice. */
 static bool is_frequent(const struct probe_run *r, size_t before, size_t bytes)
 {
     const struct gpu_facts *gpu = gpu_facts(r);

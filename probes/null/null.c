@@ -62,7 +62,8 @@ static double raw_ns(void)
 }
 
 /* Other work on the machine can only lengthen the sleep and the reading around it, so that neither
- * bound fails for it. The host clock is slewed by at most 0.05 % against the raw one; 1 % is allowed. */
+ * bound fails for it. The host clock is slewed by at most 0.05 % against the raw one; 1 % is
+ * allowed. */
 static void check_clock(struct probe_run *r)
 {
     const struct timespec sleep = {.tv_nsec = SLEEP_NS};

@@ -35,8 +35,8 @@ static void check_wrong(struct probe_run *r, const struct reader *x, int chains)
 
 /* Known answers: a chain takes its latency, and no SM has more lanes than it has. That nothing is
  * faster is asked of whole launches, since a slope looks too fast where the shorter ones alone are
- * slow. They keep 0.96 of the lanes busy, and a dependent one takes 4.2 cycles of them: what is left
- * out shows from 5 and 7 % on, and in check_wrong() when a chain lacks one multiply-add. */
+ * slow. They keep 0.96 of the lanes busy, and a dependent one takes 4.2 cycles of them: what is
+ * left out shows from 5 and 7 % on, and in check_wrong() when a chain lacks one multiply-add. */
 static void check_fma(struct probe_run *r, int warps, int chains)
 {
     const double interval = probe_median(r, FMA_INTERVAL), rate = 32 / interval;

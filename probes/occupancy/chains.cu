@@ -1,5 +1,5 @@
-// More kernels of occupancy: chases with two and with sixteen chains a warp, as those with one, four
-// and eight in occupancy.cu, and dependent multiply-adds.
+// More kernels of occupancy: chases with two and with sixteen chains a warp, as those with one,
+// four and eight in occupancy.cu, and dependent multiply-adds.
 #include "core/device/clock.cuh"
 #include "probes/common/loads.cuh"
 #include "probes/occupancy/args.h"
@@ -73,13 +73,15 @@ CHASE(shared_16, chase_shared<16>(a))
 CHASE(l1_2, (chase<load_l1, 2>(a, (uint64_t)a.ring.base)))
 CHASE(l1_16, (chase<load_l1, 16>(a, (uint64_t)a.ring.base)))
 
-// --- multiply-adds --------------------------------------------------------------------------------
+// --- multiply-adds
+// --------------------------------------------------------------------------------
 
 // Every chain counts: x = x * 1 + 1, by a 1 from memory, which the compiler does not know. What a
 // chain ends with is the number of its steps, so that none can be missing. Factor and term are one
-// register: a multiply-add of three registers needs two reads of one of the two banks of the register
-// file, unless the instruction before left an operand with the unit. Chains of their own, a warp
-// after the other, leave none: on an H200 they stop at 64 a cycle, and two chains a warp at 85.
+// register: a multiply-add of three registers needs two reads of one of the two banks of the
+// register file, unless the instruction before left an operand with the unit. Chains of their own,
+// a warp after the other, leave none: on an H200 they stop at 64 a cycle, and two chains a warp at
+// 85.
 template <int CHAINS> __device__ __forceinline__ void fma_chains(const struct occupancy_fma_args &a)
 {
     const float one = a.operands[threadIdx.x % 32];

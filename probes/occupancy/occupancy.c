@@ -9,8 +9,8 @@
  *                     stopped
  *     path_rate       the same bytes by other paths: path=words, 4-byte loads; cp_async and bulk
  *                     (TMA), copies into a ring of four stages in shared memory, from which the
- *                     warps read all of it into registers. in_flight: bytes per SM, the ring's size.
- *                     Both levels, as above
+ *                     warps read all of it into registers. in_flight: bytes per SM, the ring's
+ *                     size. Both levels, as above
  *     hit             every warp chases L chains of addresses that stay in shared memory or L1:
  *                     cycles from one load of a chain to the next, so that an SM does warps x loads
  *                     / hit loads per cycle. stride: elements (4 bytes in shared memory, 8 in L1)
@@ -38,16 +38,16 @@
  * their 23 and 33 cycles up to about 23 and 16 loads in flight, then each load of a warp takes its
  * one or two cycles.
  *
- * The curve has 1 to 64 warps with 1, 2, 4, 8 and 16 loads, chains or multiply-adds each, all in three
- * rounds at least. Left out is what does not fit into registers. What loads of 16 bytes bring in has to
- * lie there: 64 warps of 8 loads, or 32 of 16, would take all of an SM's 256 KiB, addresses
- * not counted, and one warp has at most 255 registers a thread, less than 32 KiB. It has 8 and 16
- * KiB in flight by loads, more only by copies. A chase needs its chains' addresses and little else,
- * but its kernels are built for 32 warps: those of 4 chains in shared memory and of 8 in L1 take 40
- * registers, where 64 warps leave each thread 32. A ring of one warp has 16 KiB at least, of four
- * 32: a stage is what its warps read at a time. Expected of copies from the L2, before any
- * measurement: by four warps of 128 KiB what loads reach; by one warp no more than from HBM, since
- * it does everything in sequence.
+ * The curve has 1 to 64 warps with 1, 2, 4, 8 and 16 loads, chains or multiply-adds each, all in
+ * three rounds at least. Left out is what does not fit into registers. What loads of 16 bytes bring
+ * in has to lie there: 64 warps of 8 loads, or 32 of 16, would take all of an SM's 256 KiB,
+ * addresses not counted, and one warp has at most 255 registers a thread, less than 32 KiB. It has
+ * 8 and 16 KiB in flight by loads, more only by copies. A chase needs its chains' addresses and
+ * little else, but its kernels are built for 32 warps: those of 4 chains in shared memory and of 8
+ * in L1 take 40 registers, where 64 warps leave each thread 32. A ring of one warp has 16 KiB at
+ * least, of four 32: a stage is what its warps read at a time. Expected of copies from the L2,
+ * before any measurement: by four warps of 128 KiB what loads reach; by one warp no more than from
+ * HBM, since it does everything in sequence.
  *
  * Traps. L loads are in flight only until the loop uses them, so the mean is slightly below W x 32
  * x L x 16 bytes. Loads in flight occupy L1, even ld.global.cg: with nearly all of it given to
@@ -185,15 +185,16 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
                          gpu_launch_ns(r, w->kernel, &shape, &a));
             a.first = (a.first + a.turns * w->turn_elements) & a.mask;
         }
-    /* Reads reach 0.94 of it: left out, 6 % of them show here, and less in the XOR of check_reads(). */
+    /* Reads reach 0.94 of it: left out, 6 % of them show here, and less in the XOR of
+     * check_reads(). */
     if (!in_l2)
         gpu_require_below_pins(r, metric, 1);
 }
 
 /* --- loads ------------------------------------------------------------------------------------ */
 
-/* Where neither a verdict nor the headline looks, up to 16 loads are points of a curve. More are left
- * to --deep. --check runs every kernel. */
+/* Where neither a verdict nor the headline looks, up to 16 loads are points of a curve. More are
+ * left to --deep. --check runs every kernel. */
 static unsigned flags_of_loads(const struct probe_run *r, const char *level, int warps, int loads)
 {
     bool hbm = !strcmp(level, "hbm"), few = warps == FEW_WARPS, ends = warps == 1 || warps == 64;

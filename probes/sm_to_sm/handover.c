@@ -1,5 +1,5 @@
-/* sm_to_sm: how long do data take from a producer to a consumer on another SM, inside one kernel; and
- * how long a store until every SM sees it? */
+/* sm_to_sm: how long do data take from a producer to a consumer on another SM, inside one kernel;
+ * and how long a store until every SM sees it? */
 #include "probes/sm_to_sm/handover.h"
 
 #include <math.h>
@@ -124,7 +124,7 @@ static void measure_stale(struct probe_run *r, struct hand *h, const char *by)
     h->args.budget_ns = BUDGET_NS;
 }
 
-/* --- a store until it is visible ---------------------------------------------------------------- */
+/* --- a store until it is visible -------------------------------------------------------------- */
 
 static const struct {
     const char *by;

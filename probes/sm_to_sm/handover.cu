@@ -8,8 +8,8 @@
 
 // --- a payload and a flag -----------------------------------------------------------------------
 
-// With order: what a lane finds behind the flag is what was written before it. Without, the consumer
-// finds what its L1 kept from the trip before.
+// With order: what a lane finds behind the flag is what was written before it. Without, the
+// consumer finds what its L1 kept from the trip before.
 struct ordered {
     static __device__ __forceinline__ void put(uint32_t *flag, uint32_t k) { store_release(flag, k); }
     static __device__ __forceinline__ uint32_t look(const uint32_t *flag)
@@ -71,7 +71,8 @@ __device__ __forceinline__ bool consume_payload(const struct handover_args &a, u
     return true;
 }
 
-// n round trips; side 0 begins. The words are used before the answer, as its number depends on them.
+// n round trips; side 0 begins. The words are used before the answer, as its number depends on
+// them.
 template <typename WAY, uint32_t SIDE>
 __device__ __forceinline__ bool trips(const struct handover_args &a, uint32_t n, uint32_t &k,
                                       uint64_t give_up_ns, uint32_t &stale)

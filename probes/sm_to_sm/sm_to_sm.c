@@ -22,18 +22,19 @@
  *                relaxed; acq_rel (release and acquire, as a hand-over of data needs it); mbarrier
  *                (remote arrival); async (st.async: a word and its arrival in one). Every pass uses
  *                another pair and other lines.
- *     handover   data from a producer to a consumer: a warp writes `bytes` of payload, then a flag by
- *                release; the other side's warp waits for it by acquire, reads the payload, which its
- *                L1 may keep, and answers in the same way. Half a round trip. handover_stale: did a word
- *                arrive that was older than its flag? By acq_rel never; by relaxed it must, as the
- *                consumer's L1 keeps the line of the trip before: the control
+ *     handover   data from a producer to a consumer: a warp writes `bytes` of payload, then a flag
+ *                by release; the other side's warp waits for it by acquire, reads the payload,
+ *                which its L1 may keep, and answers in the same way. Half a round trip.
+ *                handover_stale: did a word arrive that was older than its flag? By acq_rel never;
+ *                by relaxed it must, as the consumer's L1 keeps the line of the trip before: the
+ *                control
  *     visible    stores of one thread, one after another, each until other SMs can see it: by a
  *                fence of the GPU or of the system, or until the L2 gives back its own value
  *                (reading_back). by=bulk: 16 bytes in shared memory, stored by the SM's copy engine
- *                (TMA), until its group is complete. That promises only that the storing thread sees
- *                them, and it takes less than the way to the L2. by=nothing does not wait and must be
- *                four times as fast. (A store until another SM has seen it is flag, path=l2,
- *                by=relaxed)
+ *                (TMA), until its group is complete. That promises only that the storing thread
+ *                sees them, and it takes less than the way to the L2. by=nothing does not wait and
+ *                must be four times as fast. (A store until another SM has seen it is flag,
+ *                path=l2, by=relaxed)
  * All figures are slopes, over 16 loads or 16 round trips. Each chase must end where the
  * permutation of the ring's owner says, which verifies what the rings held.
  *
@@ -41,9 +42,9 @@
  * flags the polls.
  * Expected on Hopper: dsmem 180 to 215 cycles, own 23 to 30, L2 260 to 290. Flags 80 to 100 ns in
  * shared memory; by the L2 250 ns on one side and 330 ns across. More with a fence: a hand-over of
- * 128 bytes takes the 550 ns of an acq_rel flag and two ways to the L2, about 850 ns. A store with a
- * fence takes the way to the L2 and back, 500 to 900 cycles. One by the copy engine was expected to
- * take 300 more, and takes 78: its group does not wait for the L2.
+ * 128 bytes takes the 550 ns of an acq_rel flag and two ways to the L2, about 850 ns. A store with
+ * a fence takes the way to the L2 and back, 500 to 900 cycles. One by the copy engine was expected
+ * to take 300 more, and takes 78: its group does not wait for the L2.
  *
  * Traps. A 32-bit address in the cluster's window costs two moves per load; a generic address does
  * not. A release at cluster scope compiles to a fence of the whole GPU. A fence waits for every

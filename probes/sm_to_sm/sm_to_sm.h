@@ -25,7 +25,7 @@ enum {
     VISIBLE_TIME,
 };
 
-/* --- handover.c: data with a flag, and a store until it is visible ------------------------------ */
+/* --- handover.c: data with a flag, and a store until it is visible ---------------------------- */
 
 /* `shared` bytes keep a second block off an SM. */
 void sm_to_sm_measure_handovers(struct probe_run *r, size_t shared);

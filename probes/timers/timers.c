@@ -6,7 +6,8 @@
  *                  over 64 empty pairs, of the host's clock over 2000 readings (core measures all
  *                  three at start-up, in every process)
  *     clock64_cost cycles from one reading of the cycle counter to the next, over 32 readings
- *     event_floor  what an event pair reads with nothing between, behind a gate as all that is timed by
+ *     event_floor  what an event pair reads with nothing between, behind a gate as all that is
+ *     timed by
  *                  events: so much is in every such time that is no slope
  *     skew         largest difference of %globaltimer between SM 0 and any other, by time stamps
  *                  that travel there and back; known to within half of the round trip

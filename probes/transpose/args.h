@@ -17,8 +17,8 @@ struct transpose_args {
 };
 ARGS_SIZE(struct transpose_args, 40);
 
-/* out[i * length + j] = in[first[i] + j * step], in elements of two bytes; a block for each line i: rows
- * and columns of operands, which the host then multiplies. */
+/* out[i * length + j] = in[first[i] + j * step], in elements of two bytes; a block for each line i:
+ * rows and columns of operands, which the host then multiplies. */
 struct transpose_line_args {
     const uint16_t *in;
     uint16_t *out;

@@ -143,7 +143,8 @@ struct run_context {
     bool was_asked;
 };
 
-/* The metric of a case that has the first bytes of that name, and is in cycles; the first of them. */
+/* The metric of a case that has the first bytes of that name, and is in cycles; the first of
+ * them. */
 static const json_t *cycles_of(struct run_context *at, const json_t *one, const char *name,
                                size_t length)
 {

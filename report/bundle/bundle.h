@@ -79,12 +79,13 @@ char *bundle_line(const struct bundle *bundle, char *text, size_t size);
 size_t bundle_gpus(const struct bundle *bundle);
 double bundle_sms(const struct bundle *bundle); /* of a GPU; NaN: not known */
 
-/* The hash of its card, "" if it does not say; of several GPUs theirs, in order: "bf9f3af1+96447c21",
- * so many signs of each. */
+/* The hash of its card, "" if it does not say; of several GPUs theirs, in order:
+ * "bf9f3af1+96447c21", so many signs of each. */
 enum { BUNDLE_CARDS = 160, CARD_WHOLE = 16 };
 char *bundle_cards(const json_t *head, int signs, char text[BUNDLE_CARDS]);
 
-/* Of a folder's programs (parts), how many do not come from the bundle that bundle_line() describes. */
+/* Of a folder's programs (parts), how many do not come from the bundle that bundle_line()
+ * describes. */
 size_t bundle_n_others(const struct bundle *bundle);
 
 /* They, by name where few have one origin: "gemv, small_gemm: gpufloor 966d18b, another card; ...".

@@ -397,8 +397,8 @@ static bool are_enough(const struct points *points, const struct points *frequen
     return any;
 }
 
-/* The capacity rows get the rounds of the rare points, of the one that has most; where none is rare, of
- * all points. */
+/* The capacity rows get the rounds of the rare points, of the one that has most; where none is
+ * rare, of all points. */
 static void put_rounds(struct rows *made, const struct points *points, double l2_bytes)
 {
     int rounds[ROW_RUNS_MAX];

@@ -20,7 +20,8 @@ double derive_little_rate(double bytes, double load_ns, double n_sm, double limi
  * `bytes_a_cycle` at most. */
 double derive_little_hit(double in_flight, double load_cycles, double bytes, double bytes_a_cycle);
 
-/* Multiply-adds a cycle of an SM with so many lanes in four quarters, of which each warp uses one. */
+/* Multiply-adds a cycle of an SM with so many lanes in four quarters, of which each warp uses
+ * one. */
 double derive_little_fma(double warps, double chains, double fma_cycles, double lanes);
 
 void derive_occupancy(const struct rows *rows, struct rows *made, double n_sm);

@@ -1,4 +1,5 @@
-/* An index: where something stands in a list, by its name. Open addressing; nothing is ever removed. */
+/* An index: where something stands in a list, by its name. Open addressing; nothing is ever
+ * removed. */
 #ifndef REPORT_BUNDLE_INDEX_H
 #define REPORT_BUNDLE_INDEX_H
 

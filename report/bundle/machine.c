@@ -21,8 +21,8 @@ static void add(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-/* What nobody can say of this GPU although figures depend on it. Of settings, MPS alone: another process
- * may come by it at any time. */
+/* What nobody can say of this GPU although figures depend on it. Of settings, MPS alone: another
+ * process may come by it at any time. */
 static void add_unknown(char *text, size_t size, const json_t *gpu)
 {
     static const struct {

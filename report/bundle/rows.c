@@ -324,8 +324,8 @@ static int by_place(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* The places of rows that were sorted. From the last to the first, so that a metric gets the place of
- * its first row. */
+/* The places of rows that were sorted. From the last to the first, so that a metric gets the place
+ * of its first row. */
 static void rows_index(struct rows *rows)
 {
     size_t end = rows->n;

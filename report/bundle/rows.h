@@ -72,8 +72,8 @@ struct row *rows_get(struct rows *rows, const char *id, const char *unit, enum r
  * id. NULL only when memory is short. */
 struct row *rows_add(struct rows *rows, const struct row *row);
 
-/* The place of a probe's first row, and *end behind its last one; of finished rows. Both are the number
- * of rows if it has none. */
+/* The place of a probe's first row, and *end behind its last one; of finished rows. Both are the
+ * number of rows if it has none. */
 size_t rows_of(const struct rows *rows, const char *probe, size_t *end);
 
 /* The row of that id, or NULL. */
@@ -110,8 +110,8 @@ void rows_finish(struct rows *rows);
 /* The best of the rows that match a glob: the lowest or highest centre, by their direction. The
  * first round chooses it and the other rounds measure it, so that luck in the choice does not
  * flatter it; with one round, that round does both. What was measured in every round goes before
- * points of a curve, which were not, however good these are. *picked then holds a copy whose strings belong
- * to `rows`. False when nothing usable matches. */
+ * points of a curve, which were not, however good these are. *picked then holds a copy whose
+ * strings belong to `rows`. False when nothing usable matches. */
 bool rows_pick(const struct rows *rows, const char *glob, struct row *picked);
 
 void rows_free(struct rows *rows);

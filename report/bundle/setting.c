@@ -24,7 +24,8 @@ const char *setting_why_unknown(const json_t *gpu, const char *field)
     return json_string_value(json_object_get(json_object_get(gpu, "unknown"), field));
 }
 
-/* A mode that is off as shipped; `name` is that of people, `meaning` what follows where it is on. */
+/* A mode that is off as shipped; `name` is that of people, `meaning` what follows where it is
+ * on. */
 static enum setting off_as_shipped(const json_t *gpu, const char *field, const char *name,
                                    const char *meaning, char text[SETTING_TEXT])
 {

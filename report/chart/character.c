@@ -12,8 +12,8 @@ static unsigned code_of(const unsigned char *c, size_t length)
     return code;
 }
 
-/* Bytes of a character above 127, or 0 where none begins: a byte that nothing follows, a form longer
- * than needed, half of a pair of UTF-16, a code beyond the last. */
+/* Bytes of a character above 127, or 0 where none begins: a byte that nothing follows, a form
+ * longer than needed, half of a pair of UTF-16, a code beyond the last. */
 static size_t length_of(const unsigned char *c, size_t n)
 {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -29,7 +29,8 @@ static size_t length_of(const unsigned char *c, size_t n)
                                                                                         : length;
 }
 
-/* Controls of C1, marks of direction, separators of lines, what has no width, what is no character. */
+/* Controls of C1, marks of direction, separators of lines, what has no width, what is no
+ * character. */
 static bool is_hidden(unsigned code)
 {
     static const struct {

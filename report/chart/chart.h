@@ -19,9 +19,9 @@
  *     chart_xy(out, &chart, CHART_NARROW, false);
  *
  * Texts need not be trusted: they may hold any bytes. What has no place in a text
- * becomes a visible number (character.h); in labels of points, references and bands '\n' begins a new line. A value
- * that is NaN, infinite, beyond 1e300, or not positive on a logarithmic axis is left out; a chart
- * without any value is an empty frame. The same data give the same bytes.
+ * becomes a visible number (character.h); in labels of points, references and bands '\n' begins a
+ * new line. A value that is NaN, infinite, beyond 1e300, or not positive on a logarithmic axis is
+ * left out; a chart without any value is an empty frame. The same data give the same bytes.
  *
  * Labels never overlap one another or a mark, and never leave the figure. One that collides goes to
  * another side of its point, then is tried as `brief`, then is left out; the tooltip (`title`)

@@ -146,8 +146,8 @@ static double at_none(const double *at, const void *depths)
     return at[0] - k[0] * (at[1] - at[0]) / (k[1] - k[0]);
 }
 
-/* The times over k are no line: each further step of k costs more. So there are two values, by the two
- * pairs of neighbours; the less first. */
+/* The times over k are no line: each further step of k costs more. So there are two values, by the
+ * two pairs of neighbours; the less first. */
 static void find_fixed(struct cube_cost *cost, const struct row *short_k, const struct row *long_k,
                        struct finding *f)
 {

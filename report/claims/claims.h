@@ -11,8 +11,9 @@ const char *claim_verdict_name(enum claim_verdict verdict);
 enum { CLAIM_TEXT = 1600, CLAIM_LIMITS = 24, CLAIM_SELDOM = 8 };
 enum { CLAIM_FIGURES = 48, CLAIM_PARTS = 16, CLAIM_CONTROLS = 16, CLAIM_WORDS = 104 };
 
-/* Why a claim cannot be told from a bundle: only another GPU could tell; something was not measured;
- * rows do not repeat; a control did not come out; the program was a draft; no run can tell. */
+/* Why a claim cannot be told from a bundle: only another GPU could tell; something was not
+ * measured; rows do not repeat; a control did not come out; the program was a draft; no run can
+ * tell. */
 enum claim_why {
     WHY_NONE,
     WHY_OTHER_GPU,
@@ -115,8 +116,8 @@ struct claim {
                        * judge and no needs; NULL for all others */
 };
 
-/* The claim that follows one in the ledger, NULL after the last; of NULL the first. Who walks over all
- * takes this: claim_at() walks from the first one each time. */
+/* The claim that follows one in the ledger, NULL after the last; of NULL the first. Who walks over
+ * all takes this: claim_at() walks from the first one each time. */
 const struct claim *claim_after(const struct claim *claim);
 
 /* The claim at place i, or NULL past the last one; and the place of a claim. */

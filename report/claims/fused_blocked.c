@@ -1,5 +1,5 @@
-/* The ledger: attention over a prompt in blocks: what stays on the SM, and how busy it keeps the tensor
- * cores. */
+/* The ledger: attention over a prompt in blocks: what stays on the SM, and how busy it keeps the
+ * tensor cores. */
 #include <math.h>
 
 #include "report/claims/fused.h"

@@ -1,4 +1,5 @@
-/* The ledger: what a change of kernels may break: results at rare shapes, and what fits in memory. */
+/* The ledger: what a change of kernels may break: results at rare shapes, and what fits in
+ * memory. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 static const double DELTA = 0.03; /* a smaller difference does not count */
 
-/* --- C37, C37a: little arithmetic costs nothing, bytes do -------------------------------------- */
+/* --- C37, C37a: little arithmetic costs nothing, bytes do ------------------------------------- */
 
 static const double C37_SHORT = 0.10, C37_SAVES = 0.40, C37_SEEN = 2;
 enum { NONE, EIGHT, SIXTEEN, MANY, N_FMAS }; /* multiply-adds an element */
@@ -140,7 +140,7 @@ static void judge_c37a(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-/* --- chains: C39b, C39, C52 ------------------------------------------------------------------------- */
+/* --- chains: C39b, C39, C52 ------------------------------------------------------------------- */
 
 /* A memory-bound chain, fused and unfused. */
 struct chain {

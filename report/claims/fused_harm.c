@@ -24,7 +24,7 @@ static enum place against_one(const struct row *ratio, struct finding *f)
     return rule_place(ratio, 1 - delta, 1 + delta);
 }
 
-/* --- C60: registers that spill ----------------------------------------------------------------- */
+/* --- C60: registers that spill ---------------------------------------------------------------- */
 
 static const double C60_LONGER = 1.5;
 
@@ -82,7 +82,7 @@ static void judge_c60(const struct bundle *bundle, struct finding *f)
                   spills && sees, negative);
 }
 
-/* --- C61: registers take warps, and fewer warps take throughput --------------------------------- */
+/* --- C61: registers take warps, and fewer warps take throughput ------------------------------- */
 
 static const struct need c61a_needs[] = {{NEED_ONE, OF_SOME("warps", "fused")},
                                          {NEED_ONE, OF_SOME("warps", "cap_64")},
@@ -171,7 +171,7 @@ static void judge_c61(const struct bundle *bundle, struct finding *f)
                   positive, negative);
 }
 
-/* --- C63: fewer blocks --------------------------------------------------------------------------- */
+/* --- C63: fewer blocks ------------------------------------------------------------------------ */
 
 static const double C63_LONGER = 4;
 

@@ -9,7 +9,7 @@
 #define TIME(batch, impl, l2) SAMPLING("time", batch, impl, l2) ",timer=event}"
 #define DRAWS(metric) SAMPLING(metric, "100000", "fused", "warm") "}"
 
-/* --- C66: one kernel against one for each operator --------------------------------------------- */
+/* --- C66: one kernel against one for each operator -------------------------------------------- */
 
 static const double C66_FASTER = 1.5, C66_DELTA = 0.03, C66_OTHER_TOKENS = 1e-4, C66_BLIND = 0.01;
 static const double C66_LONGER = 2;

@@ -126,7 +126,8 @@ static const struct need c34_needs[] = {{NEED_ONE, LONGEST("fp16", "resident")},
                                         {NEED_ONE, ONE("time", "131072", "fused")},
                                         NEEDS_END};
 
-/* Wrong: several SMs are necessary. Right, and as fast as they are within a factor: they are not. */
+/* Wrong: several SMs are necessary. Right, and as fast as they are within a factor: they are
+ * not. */
 static enum claim_verdict necessary(enum place error, const struct row *over_best,
                                     struct finding *f)
 {

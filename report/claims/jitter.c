@@ -59,8 +59,8 @@ static enum fall fall_of(const struct tail tails[FORMS], double falls, struct fi
 }
 
 /* The quantile that a time slice of the other thread reaches in every form: a step of 8 launches
- * takes a hundredth of a slice, so that a slice is in one of 100 steps by stream and in fewer by the
- * shorter forms; p99 would show where that share crosses 1 %, and not how long the tail is. */
+ * takes a hundredth of a slice, so that a slice is in one of 100 steps by stream and in fewer by
+ * the shorter forms; p99 would show where that share crosses 1 %, and not how long the tail is. */
 static const struct {
     const char *launches, *high, *name;
 } c68_sizes[] = {{"8", "step_p999", "p999"}, {"64", "step_p99", "p99"}};

@@ -1,5 +1,5 @@
-/* Shared by the claims on a decoder's layer and a whole step of one token: the ids of their rows, and
- * the controls of all of them. */
+/* Shared by the claims on a decoder's layer and a whole step of one token: the ids of their rows,
+ * and the controls of all of them. */
 #ifndef REPORT_CLAIMS_LAYER_H
 #define REPORT_CLAIMS_LAYER_H
 
@@ -24,14 +24,14 @@
 enum { LAYER_1B, LAYER_8B, LAYER_MODELS };
 extern const char *const layer_models[LAYER_MODELS];
 
-/* The reads of the bytes of a layer of each, and whether the clock sees that the one is 3.56 times as
- * many: the positive control of all. Its need is layer_read_needs. */
+/* The reads of the bytes of a layer of each, and whether the clock sees that the one is 3.56 times
+ * as many: the positive control of all. Its need is layer_read_needs. */
 extern const struct need layer_read_needs[];
 bool layer_take_reads(const struct bundle *bundle, struct row read[LAYER_MODELS], bool *positive,
                       struct finding *f);
 
-/* A negative control: from run to run a ratio does not change as much as the rule asks. Its greatest
- * run over its least must stay below `most`. */
+/* A negative control: from run to run a ratio does not change as much as the rule asks. Its
+ * greatest run over its least must stay below `most`. */
 bool layer_repeats(const struct row *ratio, double most, const char *what, struct finding *f);
 
 /* The parts of a verdict, one for each model: what they agree on, else MIXED. Says the parts. */

@@ -1,5 +1,5 @@
-/* The ledger: a decoder's layer at batch 1 to 64: what fusing gains, what goes with kernels, and what
- * the layer's time consists of. */
+/* The ledger: a decoder's layer at batch 1 to 64: what fusing gains, what goes with kernels, and
+ * what the layer's time consists of. */
 #include <math.h>
 #include <stdio.h>
 

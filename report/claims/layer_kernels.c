@@ -38,7 +38,8 @@ static const struct axis by_length = {"context 128 to 32768, 1B",
 static const struct axis by_size = {"1B to 8B, context 1024",
                                     {{"1b", 1024}, {"3b", 1024}, {"8b", 1024}}};
 
-/* The share of a layer, as a graph of kernels, that is gone when it is one kernel: at each point. */
+/* The share of a layer, as a graph of kernels, that is gone when it is one kernel: at each
+ * point. */
 static bool take_shares(const struct bundle *bundle, const struct axis *axis,
                         struct row share[C47_POINTS], struct finding *f)
 {

@@ -152,8 +152,8 @@ static void judge_c03(const struct bundle *bundle, struct finding *f)
 
 static const double C04_GAIN = 1.5, C04_NONE = 1.03, C04_SEEN = 1.2;
 
-/* A quarter, all, and an eighth with as many warps; of a smaller one a quarter and all; and a read of
- * the larger one's weights by a quarter and by all, without barriers. */
+/* A quarter, all, and an eighth with as many warps; of a smaller one a quarter and all; and a read
+ * of the larger one's weights by a quarter and by all, without barriers. */
 static const struct need c04_needs[] = {{NEED_BEST, TIME("3072", "ahead", "0.25xsm", FULL, "warm")},
                                         {NEED_BEST, TIME("3072", "ahead", "1xsm", FULL, "warm")},
                                         {NEED_ONE, TIME("3072", "ahead", "0.125xsm", "32", "warm")},

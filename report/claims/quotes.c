@@ -1,5 +1,5 @@
-/* Sentences of the articles that the claims which judge them do not quote, since another sentence says
- * the same. With the quotes of the claims these are all that the ledger covers. */
+/* Sentences of the articles that the claims which judge them do not quote, since another sentence
+ * says the same. With the quotes of the claims these are all that the ledger covers. */
 #include "report/claims/quotes.h"
 
 static const struct quote quotes[] = {

@@ -165,7 +165,8 @@ static bool is_measured(const struct row *row)
     return !strcmp(row->unit, "ns") || !strcmp(row->unit, "cycles") || unit_is_rate(row->unit);
 }
 
-/* What would bring a figure: "run `norm` again". Of a glob "*.time{" it is not known which program. */
+/* What would bring a figure: "run `norm` again". Of a glob "*.time{" it is not known which
+ * program. */
 static void say_decides(struct finding *f, const char *id, const char *again)
 {
     const int length = (int)strcspn(id, ".");
@@ -195,7 +196,8 @@ static void say_why_not(const struct row *row, const char *how, struct finding *
         rule_say_why(f, WHY_UNSTEADY, "%s reads no time and no rate", row->id);
 }
 
-/* Every way to a row, and to a counted figure, passes here. A draft's is none: the finding says so once. */
+/* Every way to a row, and to a counted figure, passes here. A draft's is none: the finding says so
+ * once. */
 static bool is_of_draft(const struct bundle *bundle, const char *id, struct finding *f)
 {
     const char *draft = bundle_draft(bundle, id);
@@ -551,7 +553,8 @@ enum claim_verdict rule_band(enum place place)
 
 bool rule_faster(struct finding *f, const struct row *a, const struct row *b)
 {
-    /* Here, and not a constant with a name: the hash of each rule that asks holds the bare number. */
+    /* Here, and not a constant with a name: the hash of each rule that asks holds the bare
+     * number. */
     const double by = rule_limit(f, "FASTER", 0.03);
     return a->high < b->low - fmax(by * b->centre, 1);
 }

@@ -155,7 +155,8 @@ struct row rule_formed(struct finding *f, const struct row *const *from, size_t 
 double rule_limit(struct finding *f, const char *name, double value);
 
 /* A count that decides by its share of a whole, named in words: "right signs". A threshold that is
- * moved by 10 % may lie between two counts; so the ledger also tries one less and one more of it. */
+ * moved by 10 % may lie between two counts; so the ledger also tries one less and one more of
+ * it. */
 size_t rule_tally(struct finding *f, const char *name, size_t count);
 
 /* Where a row's interval lies relative to [least, most]; -INFINITY and INFINITY leave a side open.
@@ -166,8 +167,8 @@ enum place rule_place(const struct row *row, double least, double most);
 /* Inside the band: reproduced; outside: refuted; straddling: mixed; unknown: not testable. */
 enum claim_verdict rule_band(enum place place);
 
-/* Does a's interval lie below b's by more than 3 % of b and more than one unit (a cycle, a ns)? The 3 % are
- * a threshold of the rule that asks, by the name FASTER. */
+/* Does a's interval lie below b's by more than 3 % of b and more than one unit (a cycle, a ns)? The
+ * 3 % are a threshold of the rule that asks, by the name FASTER. */
 bool rule_faster(struct finding *f, const struct row *a, const struct row *b);
 
 /* Sets the verdict, or NOT TESTABLE if a control did not come out right. positive: did the positive

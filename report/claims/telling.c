@@ -95,7 +95,8 @@ static void put_change(struct text *text, double ratio)
         put(text, "%.0f %% %s", 100 * fabs(ratio - 1), ratio < 1 ? "less" : "more");
 }
 
-/* "0.48 to 0.51", with the unit behind the second only; more digits where they tell the two apart. */
+/* "0.48 to 0.51", with the unit behind the second only; more digits where they tell the two
+ * apart. */
 static void put_range(struct text *text, double low, double high, const char *unit)
 {
     enum { MORE = 5 };
@@ -176,8 +177,8 @@ static double common_limit(const struct finding *f)
     return limit;
 }
 
-/* Of a verdict in part no part holds, and none contains its limit: then they lie between two limits,
- * the one to hold and the one not to. */
+/* Of a verdict in part no part holds, and none contains its limit: then they lie between two
+ * limits, the one to hold and the one not to. */
 static bool are_between(const struct finding *f)
 {
     size_t n = 0;
@@ -261,7 +262,8 @@ static bool fill(struct text *text, const char *plain, const struct finding *f)
     return true;
 }
 
-/* Without the keys of ids, and that a row is missing: "norm.time" of "norm.time{op=...} is not ...". */
+/* Without the keys of ids, and that a row is missing: "norm.time" of "norm.time{op=...} is not
+ * ...". */
 static void put_short(struct text *text, const char *lacks)
 {
     while (*lacks && strcmp(lacks, " is not in this bundle") != 0) {

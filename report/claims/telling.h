@@ -1,5 +1,5 @@
-/* The ledger told to readers: a short word and a plain sentence with its numbers for each claim, why
- * a claim cannot be told here, totals, and the order of surprise. All of it is formed from a
+/* The ledger told to readers: a short word and a plain sentence with its numbers for each claim,
+ * why a claim cannot be told here, totals, and the order of surprise. All of it is formed from a
  * bundle's findings; a page, a section or a table prints it as it likes. */
 #ifndef REPORT_CLAIMS_TELLING_H
 #define REPORT_CLAIMS_TELLING_H
@@ -21,8 +21,8 @@ struct tellings {
     size_t n;
 };
 
-/* Judges all claims, or those that globs mean (NULL: all; see claim_is_wanted()). False when memory is
- * short. */
+/* Judges all claims, or those that globs mean (NULL: all; see claim_is_wanted()). False when memory
+ * is short. */
 bool tellings_open(struct tellings *t, const struct bundle *bundle, const char *globs);
 
 /* Keeps those of one verdict. */

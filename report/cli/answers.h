@@ -17,13 +17,14 @@ enum answers {
     ANSWERS_SHORT, /* ten numbers, the small product, the claims; in Markdown only */
 };
 
-/* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, or several, "small,sizes",
- * and known. `results` is the folder of all boards' committed results. False: out of memory. */
+/* Prints them as text, Markdown or JSON. `section` is the name of ANSWERS_ONE, or several,
+ * "small,sizes", and known. `results` is the folder of all boards' committed results. False: out of
+ * memory. */
 bool answers_print(FILE *out, const struct bundle *bundle, const char *results,
                    enum answers answers, const char *section, enum table_format format);
 
-/* Completes a summary of a bundle with the committed results of its board, if there are any and they
- * are not the bundle. True: `committed` is open, and the caller closes it. */
+/* Completes a summary of a bundle with the committed results of its board, if there are any and
+ * they are not the bundle. True: `committed` is open, and the caller closes it. */
 bool answers_committed(struct summary *summary, struct bundle *committed);
 
 /* Is the bundle the folder of its board's committed results? */

@@ -17,14 +17,14 @@ bool boards_print(FILE *out, struct bundle *bundles, size_t n, enum table_format
 bool boards_published(FILE *out, struct bundle *bundles, size_t n, enum table_format format,
                       char why[DOCUMENT_WHY]);
 
-/* Where two boards are written to: a page, a folder of its figures, of LaTeX, of figures for papers;
- * NULL: not that. */
+/* Where two boards are written to: a page, a folder of its figures, of LaTeX, of figures for
+ * papers; NULL: not that. */
 struct boards_files {
     const char *html, *figures, *tex, *plots;
 };
 
-/* Writes what is asked for of two bundles. `results` is the folder of all boards' committed results.
- * False, with one line in why. */
+/* Writes what is asked for of two bundles. `results` is the folder of all boards' committed
+ * results. False, with one line in why. */
 bool boards_write(struct bundle bundles[2], const char *results, const struct boards_files *files,
                   char why[DOCUMENT_WHY]);
 

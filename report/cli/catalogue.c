@@ -201,7 +201,7 @@ bool catalogue_differs(const struct catalogue *catalogue, const char *name, int 
     return probe->method != method || cubins_changed(cubins, here) > 0;
 }
 
-/* --- bundles against the tree ------------------------------------------------------------------ */
+/* --- bundles against the tree ----------------------------------------------------------------- */
 
 static bool differs(const void *programs, const char *probe, int method, const json_t *cubins)
 {

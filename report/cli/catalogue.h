@@ -1,4 +1,5 @@
-/* The catalogue: the probes in the folders that belong to this one (home.h), and how each describes itself. */
+/* The catalogue: the probes in the folders that belong to this one (home.h), and how each describes
+ * itself. */
 #ifndef REPORT_CLI_CATALOGUE_H
 #define REPORT_CLI_CATALOGUE_H
 
@@ -45,16 +46,16 @@ const struct listed *catalogue_find(const struct catalogue *catalogue, const cha
 bool catalogue_knows(const struct catalogue *catalogue, const char *command, char *const names[],
                      size_t n);
 
-/* The results that a command shows when no bundle is named. False, with one line on stderr, if there
- * are none. */
+/* The results that a command shows when no bundle is named. False, with one line on stderr, if
+ * there are none. */
 bool catalogue_standard(const char *command, char path[PATH_MAX]);
 
 /* Reads a bundle, or a folder of them compared with the programs of this tree: see folder_open().
  * False, with one line in why that starts with the path. */
 bool catalogue_read(struct bundle *bundle, const char *path, char why[DOCUMENT_WHY]);
 
-/* The same of several: the programs are asked when the first folder is read, and not again. *asked is
- * empty at first; catalogue_free() it. */
+/* The same of several: the programs are asked when the first folder is read, and not again. *asked
+ * is empty at first; catalogue_free() it. */
 bool catalogue_read_by(struct catalogue *asked, struct bundle *bundle, const char *path,
                        char why[DOCUMENT_WHY]);
 

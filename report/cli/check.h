@@ -31,7 +31,8 @@ const struct question *question_at(size_t i);
  * kept where its name has one; else the first that is free. Returns name. */
 char *check_name(char name[CHECK_NAME], const struct checked *checked);
 
-/* check_words.c: text that the schema does not name, or that names a person, a machine or a path. */
+/* check_words.c: text that the schema does not name, or that names a person, a machine or a
+ * path. */
 enum answer ask_personal(const struct checked *checked, char why[ANSWER_WHY]);
 
 /* check_words.c: characters that could speak to a terminal, or are not seen. */

@@ -230,7 +230,7 @@ static enum answer ask_code(const struct checked *checked, char why[ANSWER_WHY])
     return say(ANSWER_OK, why, "commit %.7s, whose kernels are this tree's", commit);
 }
 
-/* --- was the board idle, and as shipped? -------------------------------------------------------- */
+/* --- was the board idle, and as shipped? ------------------------------------------------------ */
 
 static enum answer ask_processes(const struct checked *checked, char why[ANSWER_WHY])
 {
@@ -287,8 +287,8 @@ static enum answer ask_power(const struct checked *checked, char why[ANSWER_WHY]
     return as_shipped(checked, why, setting_power);
 }
 
-/* Runs before or after which the driver held the clock back for heat or a fault. The power cap is no
- * such cause: some programs are made to reach it. */
+/* Runs before or after which the driver held the clock back for heat or a fault. The power cap is
+ * no such cause: some programs are made to reach it. */
 static size_t held_back(const struct checked *checked, char cause[SETTING_TEXT])
 {
     static const char *const sides[] = {"before", "after"};
@@ -311,8 +311,8 @@ static size_t held_back(const struct checked *checked, char cause[SETTING_TEXT])
     return n;
 }
 
-/* Where the driver's settings are not recorded, the clock itself tells: one block that spins runs at
- * the greatest clock on a board with HBM. Others reach it seldom, whatever their settings. */
+/* Where the driver's settings are not recorded, the clock itself tells: one block that spins runs
+ * at the greatest clock on a board with HBM. Others reach it seldom, whatever their settings. */
 static enum answer ask_clocks(const struct checked *checked, char why[ANSWER_WHY])
 {
     const struct row *spin = rows_find(&checked->bundle.rows, "spin.sm_clock{source=measured}");
@@ -430,7 +430,7 @@ static enum answer ask_runs(const struct checked *checked, char why[ANSWER_WHY])
                "%zu of %zu runs were repeated (at most 5 %% may be)", n_repeated, i);
 }
 
-/* --- the file ----------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 static enum answer ask_size(const struct checked *checked, char why[ANSWER_WHY])
 {

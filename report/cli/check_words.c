@@ -14,7 +14,7 @@
 
 enum { WHERE = 160, NAME_LEAST = 4 };
 
-/* --- what the schema names ---------------------------------------------------------------------- */
+/* --- what the schema names -------------------------------------------------------------------- */
 
 struct schema {
     json_t *bundle, *run;
@@ -55,7 +55,8 @@ static bool holds_text(const json_t *value)
     return json_is_string(value);
 }
 
-/* Writes into `where` the first place with text that the schema does not name; false: there is none. */
+/* Writes into `where` the first place with text that the schema does not name; false: there is
+ * none. */
 static bool unnamed(const struct schema *schema, const json_t *rule, const json_t *value,
                     char where[WHERE])
 {
@@ -88,7 +89,7 @@ static bool unnamed(const struct schema *schema, const json_t *rule, const json_
     return false;
 }
 
-/* --- what free text must not say ------------------------------------------------------------------ */
+/* --- what free text must not say -------------------------------------------------------------- */
 
 struct names {
     char host[HOST_NAME_MAX + 1];
@@ -134,8 +135,8 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* "/home/ada/x", "~/x", "C:\Users": a place in somebody's tree. Those that are alike on every machine
- * say nothing. */
+/* "/home/ada/x", "~/x", "C:\Users": a place in somebody's tree. Those that are alike on every
+ * machine say nothing. */
 static bool has_path(const char *text)
 {
     static const char *const everywhere[] = {"/dev/", "/proc/", "/sys/", "/usr/lib", "/usr/local/cuda"};
@@ -285,7 +286,7 @@ enum answer ask_personal(const struct checked *checked, char why[ANSWER_WHY])
     return ask_schema(checked, why);
 }
 
-/* --- characters ----------------------------------------------------------------------------------- */
+/* --- characters ------------------------------------------------------------------------------- */
 
 /* The code point at a place of valid UTF-8. */
 static unsigned code_point(const unsigned char *c, size_t left)

@@ -159,7 +159,7 @@ static bool look(struct words *w, int argc, char **argv)
     return !helps_only;
 }
 
-/* --- what excludes each other ------------------------------------------------------------------- */
+/* --- what excludes each other ----------------------------------------------------------------- */
 
 /* Is that option given; of "format=json", with that value? */
 static bool is_given(const struct words *w, const char *word, size_t length)
@@ -207,7 +207,7 @@ void command_parse(const struct argp *argp, const struct exclusion *exclusions, 
     argp_parse(&with_help, argc, argv, 0, NULL, input);
 }
 
-/* --- bundles --------------------------------------------------------------------------------------- */
+/* --- bundles ---------------------------------------------------------------------------------- */
 
 void command_one_stdin(const char *command, const char *const paths[], size_t n)
 {

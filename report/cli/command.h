@@ -19,8 +19,9 @@ int floor_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int counters_main(int argc, char **argv);
 
-/* What is wrong with the words of a command, in one line behind its name, and why by errno unless that
- * is 0; then exits with EXIT_TROUBLE. Not argp_failure(), which prints what was typed as it is. */
+/* What is wrong with the words of a command, in one line behind its name, and why by errno unless
+ * that is 0; then exits with EXIT_TROUBLE. Not argp_failure(), which prints what was typed as it
+ * is. */
 _Noreturn void command_fail(const struct argp_state *state, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -28,8 +29,8 @@ _Noreturn void command_fail(const struct argp_state *state, int error, const cha
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most);
 
-/* Reads --format=WORD, which is one of those that `expected` names: "text, md or json"; else exits with one
- * line. */
+/* Reads --format=WORD, which is one of those that `expected` names: "text, md or json"; else exits
+ * with one line. */
 enum table_format command_format(const struct argp_state *state, const char *word,
                                  const char *expected);
 

@@ -24,8 +24,9 @@
  * and at least twice the distance between either side's own runs. docs/FINDINGS.md says what
  * that finds and misses.
  *
- * CHANGED has no direction, so it counts as a difference for the exit status only with --strict. Power,
- * energy and the errors of results say nothing of speed: WORSE ones count only with --worse or --strict. */
+ * CHANGED has no direction, so it counts as a difference for the exit status only with --strict.
+ * Power, energy and the errors of results say nothing of speed: WORSE ones count only with --worse
+ * or --strict. */
 #include "report/cli/compare.h"
 
 #include <errno.h>
@@ -68,8 +69,8 @@ static void decide(struct comparison *c, enum verdict verdict, const char *note)
     snprintf(c->note, sizeof c->note, "%s", note);
 }
 
-/* Equal but for digits that a document does not hold: seven, or those of a whole number, of which older
- * documents hold nine. */
+/* Equal but for digits that a document does not hold: seven, or those of a whole number, of which
+ * older documents hold nine. */
 static bool equal(double a, double b)
 {
     static const double SEVEN = 5e-7, NINE = 5e-9;

@@ -22,8 +22,8 @@ const char *condition_keys(char *text, size_t size);
 const char *condition_forbids(const struct bundle *old, const struct bundle *new,
                               const char *const allowed[], size_t n, char *text, size_t size);
 
-/* The i-th condition: its key, whether it forbids to compare, and what the bundle says of it ("none" if
- * nothing). NULL past the last one. */
+/* The i-th condition: its key, whether it forbids to compare, and what the bundle says of it
+ * ("none" if nothing). NULL past the last one. */
 const char *condition_at(size_t i, const struct bundle *bundle, char *text, size_t size,
                          const char **value, bool *forbids);
 

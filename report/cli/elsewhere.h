@@ -14,10 +14,10 @@ struct elsewhere {
     } of[ELSEWHERE_BOARDS];
 };
 
-/* Reads the folders beside the board's own: of a bundle in a folder that has the board's name, those
- * beside that folder; of any other bundle this tree's results. Folders without a bundle, those that
- * cannot be read, boards of several GPUs and the bundle's own board are left out. NULL when memory is
- * short; free() it. */
+/* Reads the folders beside the board's own: of a bundle in a folder that has the board's name,
+ * those beside that folder; of any other bundle this tree's results. Folders without a bundle,
+ * those that cannot be read, boards of several GPUs and the bundle's own board are left out. NULL
+ * when memory is short; free() it. */
 struct elsewhere *elsewhere_open(const struct bundle *bundle);
 
 #endif

@@ -1,9 +1,9 @@
-/* A fact stands in a bundle once: in the first run that has it, and again in one where it changed. The
- * seven runs of a case have the same kernel, grid and sizes, as a rule. */
+/* A fact stands in a bundle once: in the first run that has it, and again in one where it changed.
+ * The seven runs of a case have the same kernel, grid and sizes, as a rule. */
 #include "report/cli/session.h"
 
-/* What was last said of a case, by the id of its first metric: some keys belong to two cases. NULL: it
- * has no facts. */
+/* What was last said of a case, by the id of its first metric: some keys belong to two cases. NULL:
+ * it has no facts. */
 static json_t *said_of(json_t *said, const json_t *run, const json_t *one)
 {
     char id[DOCUMENT_ID];

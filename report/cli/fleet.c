@@ -157,7 +157,7 @@ static void put_conditions(FILE *out, const struct verdict_of_fleet *v, enum tab
     }
 }
 
-/* --- what is left out --------------------------------------------------------------------------- */
+/* --- what is left out ------------------------------------------------------------------------- */
 
 /* Groups that are not told, a line each. */
 static size_t put_groups(FILE *out, const struct fleet *fleet, const struct verdict_of_fleet *v,

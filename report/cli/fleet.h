@@ -1,9 +1,10 @@
-/* report --fleet: many cards of one board, measured by one commit. Which card is odd, in which rows?
+/* report --fleet: many cards of one board, measured by one commit. Which card is odd, in which
+ * rows?
  *
- * Each file is one measurement of one card. Files of one card are one card, with the median of their
- * values. Files of another board, commit, ECC or MIG mode, or of --quick beside seven rounds, form groups of
- * their own: the largest is told, the others are named. Rows of another method or of other kernels than
- * most cards have are left out. */
+ * Each file is one measurement of one card. Files of one card are one card, with the median of
+ * their values. Files of another board, commit, ECC or MIG mode, or of --quick beside seven rounds,
+ * form groups of their own: the largest is told, the others are named. Rows of another method or of
+ * other kernels than most cards have are left out. */
 #ifndef REPORT_CLI_FLEET_H
 #define REPORT_CLI_FLEET_H
 
@@ -56,7 +57,7 @@ struct fleet {
 bool fleet_read(struct fleet *fleet, const char *folder, char why[DOCUMENT_WHY]);
 void fleet_free(struct fleet *fleet);
 
-/* --- what is judged: fleet_weigh.c -------------------------------------------------------------- */
+/* --- what is judged: fleet_weigh.c ------------------------------------------------------------ */
 
 struct fleet_card {
     const struct fleet_file *file; /* its first */
@@ -97,10 +98,10 @@ const char *fleet_direction(const struct fleet_row *row, size_t card);
 /* "node3.json (98177cd9)"; of several files: "node3.json +2 (98177cd9)". */
 char *fleet_card_name(char *text, size_t size, const struct fleet_card *card);
 
-/* --- the command: fleet.c ----------------------------------------------------------------------- */
+/* --- the command: fleet.c --------------------------------------------------------------------- */
 
-/* Text and Markdown have at most FLEET_LINES lines, TSV and JSON every row and card. False, with one line
- * in why, where there is nothing to tell. *unreadable: so many files could not be read. */
+/* Text and Markdown have at most FLEET_LINES lines, TSV and JSON every row and card. False, with
+ * one line in why, where there is nothing to tell. *unreadable: so many files could not be read. */
 bool fleet_print(FILE *out, const char *folder, bool all, const char *glob, enum table_format format,
                  size_t *unreadable, char why[DOCUMENT_WHY]);
 

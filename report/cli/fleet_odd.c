@@ -9,7 +9,8 @@
 static const double FREEDOM_A_CARD = 0.43;
 static const double SIGMA_OF_MAD = 1.4826; /* of a normal distribution */
 
-/* Two tails of Student's t with a whole number of degrees of freedom: Abramowitz & Stegun 26.7.3-4. */
+/* Two tails of Student's t with a whole number of degrees of freedom: Abramowitz & Stegun
+ * 26.7.3-4. */
 static double student_tails(double t, size_t freedom)
 {
     const double angle = atan(t / sqrt((double)freedom)), c = cos(angle), s = sin(angle);

@@ -1,13 +1,14 @@
 /* Which of many cards is odd? The statistics of `report --fleet`, without bundles.
  *
- * A card's distance in a row is |x - median| / scale, where the scale is 1.4826 MAD of the cards, which
- * estimates their standard deviation. The MAD of few cards is a poor estimate: where it is small by
- * chance, some card is far off. The distance of a card of a clean fleet follows Student's t with about
- * 0.43 degrees of freedom a card (found by simulation, held by tests/unit/test_fleet_odd.c; where it errs
- * it gives too large a chance). So the threshold depends on the number of cards, and on the number of
- * rows: over all of them a clean fleet shows one odd card in ODD_ONCE_IN tables. Below ODD_LEAST
- * sigmas nothing is odd; above ODD_MOST everything is, because with few cards nothing else would ever be
- * found. There the chance is larger, and is said; below ODD_CARDS_FEW cards it is called weak. */
+ * A card's distance in a row is |x - median| / scale, where the scale is 1.4826 MAD of the cards,
+ * which estimates their standard deviation. The MAD of few cards is a poor estimate: where it is
+ * small by chance, some card is far off. The distance of a card of a clean fleet follows Student's
+ * t with about 0.43 degrees of freedom a card (found by simulation, held by
+ * tests/unit/test_fleet_odd.c; where it errs it gives too large a chance). So the threshold depends
+ * on the number of cards, and on the number of rows: over all of them a clean fleet shows one odd
+ * card in ODD_ONCE_IN tables. Below ODD_LEAST sigmas nothing is odd; above ODD_MOST everything is,
+ * because with few cards nothing else would ever be found. There the chance is larger, and is said;
+ * below ODD_CARDS_FEW cards it is called weak. */
 #ifndef REPORT_CLI_FLEET_ODD_H
 #define REPORT_CLI_FLEET_ODD_H
 
@@ -32,9 +33,9 @@ struct odd_scale {
     double median, scale; /* scale: one sigma, relative to the median */
 };
 
-/* Median and scale of n values. The floors keep the scale from being small by chance: it is at least
- * `own`, and at least what makes `least` reach the threshold. False where there is no scale: fewer than
- * two values, or a median that is not positive. */
+/* Median and scale of n values. The floors keep the scale from being small by chance: it is at
+ * least `own`, and at least what makes `least` reach the threshold. False where there is no scale:
+ * fewer than two values, or a median that is not positive. */
 bool odd_scale(struct odd_scale *scale, const double *values, size_t n, struct odd_floor floor,
                double threshold);
 

@@ -81,7 +81,7 @@ static bool put(struct fleet *fleet, struct fleet_file *file, const struct bundl
     return true;
 }
 
-/* --- which rows are shown ----------------------------------------------------------------------- */
+/* --- which rows are shown --------------------------------------------------------------------- */
 
 /* What the CPU paces says nothing of the card. */
 static bool is_paced_by_host(const char *id)

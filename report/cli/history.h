@@ -2,8 +2,9 @@
  *
  * Two questions, two spreads. "Did my change matter?" is asked of one card: what counts is how the
  * centre scatters *within* sets, a set being what one card gave at one commit, bundle after bundle.
- * "Is this card normal?" is asked of cards: what counts is how their sets' centres scatter *between*
- * cards. Bundles under comparison, and the sets that they belong to, are never their own history. */
+ * "Is this card normal?" is asked of cards: what counts is how their sets' centres scatter
+ * *between* cards. Bundles under comparison, and the sets that they belong to, are never their own
+ * history. */
 #ifndef REPORT_CLI_HISTORY_H
 #define REPORT_CLI_HISTORY_H
 
@@ -25,8 +26,8 @@ struct spread {
 };
 #define SPREAD_UNKNOWN ((struct spread){.within = (double)NAN, .between = (double)NAN})
 
-/* Reads results/BOARD/, where there is such a folder. False, with one line in why, when a bundle of it
- * cannot be read: verdicts would silently be others without it. */
+/* Reads results/BOARD/, where there is such a folder. False, with one line in why, when a bundle of
+ * it cannot be read: verdicts would silently be others without it. */
 bool history_open(struct history *history, const char *results, const struct bundle *old,
                   const struct bundle *new, char why[DOCUMENT_WHY]);
 void history_close(struct history *history);

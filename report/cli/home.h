@@ -1,6 +1,6 @@
 /* Where this program finds what belongs to it, and where it writes by default. All of it is found
- * from the program's own place, so that a tree and an installation can be moved, and a symbolic link
- * can lead to either. */
+ * from the program's own place, so that a tree and an installation can be moved, and a symbolic
+ * link can lead to either. */
 #ifndef REPORT_CLI_HOME_H
 #define REPORT_CLI_HOME_H
 

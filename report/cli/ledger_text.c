@@ -100,7 +100,8 @@ static bool lack_alike(const struct telling *a, const struct telling *b)
            a->finding.why == WHY_MISSING && !strcmp(a->sentence, b->sentence);
 }
 
-/* Is all that an entry says, but what is open, what an entry before it lacks? Then that one names it. */
+/* Is all that an entry says, but what is open, what an entry before it lacks? Then that one names
+ * it. */
 static bool is_named_before(const struct tellings *t, size_t first)
 {
     const size_t n = entry_length(t, first);

@@ -156,7 +156,8 @@ static void print_parameters(const json_t *list, enum table_format format)
     table_print(stdout, &table, format, NULL);
 }
 
-/* Why a run leaves a draft out, or why an operator takes no sizes; nothing where it says neither. */
+/* Why a run leaves a draft out, or why an operator takes no sizes; nothing where it says
+ * neither. */
 static void print_why(const json_t *list, const char *field, const char *what,
                       enum table_format format)
 {

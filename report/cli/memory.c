@@ -165,8 +165,8 @@ FILE *__wrap_fmemopen(void *buffer, size_t size, const char *mode)
 
 /* --- streams into memory ---------------------------------------------------------------------- */
 
-/* The C library's loses what it has no memory for, and few callers would ask. A file that is written
- * anew is filled when it is closed: it is whole, or empty, but not cut off. */
+/* The C library's loses what it has no memory for, and few callers would ask. A file that is
+ * written anew is filled when it is closed: it is whole, or empty, but not cut off. */
 struct stream {
     char **text, *own;
     size_t *size, own_size, room;

@@ -1,7 +1,8 @@
-/* Every function that allocates, as the rest of gpufloor and jansson in it call them: the linker gives
- * them these (--wrap; the Makefile reads the names here). What does not get its memory ends the program
- * in one line, with exit 2, and nothing that is on stdout's buffer is printed: no caller can take a
- * table that lacks rows for one that is whole, nor call it bad JSON or a full disk. */
+/* Every function that allocates, as the rest of gpufloor and jansson in it call them: the linker
+ * gives them these (--wrap; the Makefile reads the names here). What does not get its memory ends
+ * the program in one line, with exit 2, and nothing that is on stdout's buffer is printed: no
+ * caller can take a table that lacks rows for one that is whole, nor call it bad JSON or a full
+ * disk. */
 #ifndef REPORT_CLI_MEMORY_H
 #define REPORT_CLI_MEMORY_H
 

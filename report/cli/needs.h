@@ -1,5 +1,5 @@
-/* All metric ids that the report knows by name, for the ledger, the headline, the report's sections, the table of quality
- * and the derived figures. */
+/* All metric ids that the report knows by name, for the ledger, the headline, the report's
+ * sections, the table of quality and the derived figures. */
 #ifndef REPORT_CLI_NEEDS_H
 #define REPORT_CLI_NEEDS_H
 

@@ -1,4 +1,5 @@
-/* Where a bundle's figures come from: its machine, software and runs, and which were measured elsewhere. */
+/* Where a bundle's figures come from: its machine, software and runs, and which were measured
+ * elsewhere. */
 #ifndef REPORT_CLI_ORIGIN_H
 #define REPORT_CLI_ORIGIN_H
 

@@ -25,7 +25,8 @@ bool report_quality(FILE *out, const struct bundle *bundle, enum table_format fo
 /* A row's centre with its spread, for a person: "32.1 cycles ±0.3 %". Returns text. */
 char *report_value(char *text, size_t size, const struct row *row);
 
-/* The i-th of the metrics that report_quality() takes (report/bundle/needs.h); NULL past the last one. */
+/* The i-th of the metrics that report_quality() takes (report/bundle/needs.h); NULL past the last
+ * one. */
 const char *report_quality_need(size_t i);
 
 #endif

@@ -201,8 +201,8 @@ static void name_left_behind(struct session *s, const struct task *task, pid_t g
     }
 }
 
-/* A reader refuses a bundle that is too large, and with it all that was measured: what would make it
- * so is not kept. */
+/* A reader refuses a bundle that is too large, and with it all that was measured: what would make
+ * it so is not kept. */
 static json_t *if_it_fits(struct session *s, const struct task *task, json_t *document,
                           double elapsed_s)
 {
@@ -380,10 +380,10 @@ static void run_task(struct session *s, struct task *task)
     }
 }
 
-/* --- before the first round -------------------------------------------------------------------- */
+/* --- before the first round ------------------------------------------------------------------- */
 
-/* What a program compiles when it is run for the first time would take a round's time, and more than
- * one process may have. One that fails here says why in its rounds. */
+/* What a program compiles when it is run for the first time would take a round's time, and more
+ * than one process may have. One that fails here says why in its rounds. */
 static void prepare_task(struct session *s, const struct task *task)
 {
     const double limit_s = s->options.limit_s > 0 ? s->options.limit_s : PREPARE_LIMIT_S;

@@ -1,5 +1,5 @@
-/* One `gpufloor run`, on one GPU or over several: what its parts share. run.c reads the options and shows the
- * result, rounds.c measures, place.c takes the bundle's name, save.c writes it. */
+/* One `gpufloor run`, on one GPU or over several: what its parts share. run.c reads the options and
+ * shows the result, rounds.c measures, place.c takes the bundle's name, save.c writes it. */
 #ifndef REPORT_CLI_SESSION_H
 #define REPORT_CLI_SESSION_H
 
@@ -80,8 +80,8 @@ struct session {
 /* rounds.c: asks the null probe whether there is a GPU, and opens NVML when there is. */
 void session_find_gpu(struct session *s);
 
-/* What the null probe says of that device, whose document the caller releases; and its NVML, which is
- * NULL with one line in why where there is none. */
+/* What the null probe says of that device, whose document the caller releases; and its NVML, which
+ * is NULL with one line in why where there is none. */
 json_t *session_ask(struct session *s, int device);
 struct nvml *session_open_nvml(int device, char why[NVML_WHY]);
 
@@ -97,8 +97,9 @@ bool session_interrupted(void);
 /* facts.c: takes away the facts of a run that an earlier one of s->runs has said. */
 void session_keep_new_facts(struct session *s, json_t *run);
 
-/* resume.c: takes up the interrupted bundle options.resumed: its whole rounds, seed and place. After
- * the tasks are chosen. False with one line in why if it is of another commit, card or host. */
+/* resume.c: takes up the interrupted bundle options.resumed: its whole rounds, seed and place.
+ * After the tasks are chosen. False with one line in why if it is of another commit, card or
+ * host. */
 bool session_resume(struct session *s, char why[DOCUMENT_WHY]);
 
 /* place.c: decides where the bundle goes, tries whether it can go there, and takes the name with a
@@ -112,8 +113,8 @@ bool place_document(char path[PATH_MAX], const char *output, const char *started
 /* Writes and removes a file as large as two bundles beside that path. False, with a line in why. */
 bool place_try(const char *path, char why[DOCUMENT_WHY]);
 
-/* Removes what runs that were killed in the middle of a write left in the folder of that path, and says so
- * in a line: files NAME.json.PID.tmp and the like of this user, whose process is gone. */
+/* Removes what runs that were killed in the middle of a write left in the folder of that path, and
+ * says so in a line: files NAME.json.PID.tmp and the like of this user, whose process is gone. */
 void place_clear(const char *path);
 
 /* Remembers which file is at s->path, and locks it. False, with one line in why, if another process

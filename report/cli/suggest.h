@@ -19,7 +19,8 @@ struct suggest suggest_for(const char *typed);
 void suggest_try(struct suggest *s, const char *word);
 
 /* The same for a glob of metric ids that matches none: of it, `typed` holds the name before braces
- * and stars; that is what people mistype. Where keys were left out, the glob with a star is meant. */
+ * and stars; that is what people mistype. Where keys were left out, the glob with a star is
+ * meant. */
 struct suggest suggest_for_metric(char typed[SUGGEST_WORD], const char *glob);
 void suggest_try_metrics(struct suggest *s, const struct rows *rows);
 

@@ -202,8 +202,8 @@ static double taking(const struct work *w, double bytes, enum corner corner)
     return w->p->waits * polls * bytes * w->p->sms / w->p->l2_rate.at[corner] * 1e9;
 }
 
-/* From the last word that a step hands over to the moment when the next one has all of them, so many
- * bytes in every SM, within a kernel: the edge, and the words' way apart from it. */
+/* From the last word that a step hands over to the moment when the next one has all of them, so
+ * many bytes in every SM, within a kernel: the edge, and the words' way apart from it. */
 static double edge_and_words(const struct work *w, double bytes, double loaded, enum corner corner)
 {
     return w->p->waits * w->p->edge[w->packaging->edge].at[corner] * loaded +
@@ -226,8 +226,8 @@ static double exchange(const struct work *w, double bytes, enum beside beside, e
     return w->p->waits * curve_at(rows, fmax(bytes / WORD, rows->amount[0]), rate, corner);
 }
 
-/* The same beside a stream: of near memory it is known for so many words, and the way of others differs
- * from that as in an idle memory. */
+/* The same beside a stream: of near memory it is known for so many words, and the way of others
+ * differs from that as in an idle memory. */
 static double exchange_beside(const struct work *w, double bytes, enum corner corner)
 {
     enum { NEAR_BYTES = 2048 * 4 };
@@ -424,8 +424,8 @@ struct gap {
     double beside, idle, work;
 };
 
-/* As long as the ring fills, the way goes at the pace of one beside a stream, then at that of one in
- * an idle memory. */
+/* As long as the ring fills, the way goes at the pace of one beside a stream, then at that of one
+ * in an idle memory. */
 static double way_of(const struct stream *s, const struct gap *gap)
 {
     const double fills = fmax(s->taken + s->held - s->arrived, 0) / s->rate;
@@ -615,7 +615,8 @@ static double without_edges(const struct pass *pass, const struct primitives *p)
     return told_of(&other, pass->best, &pass->model->decode, pass->context, pass->batch);
 }
 
-/* Each share is what the prediction loses when its cause is taken away; the rest is the weights'. */
+/* Each share is what the prediction loses when its cause is taken away; the rest is the
+ * weights'. */
 static void explain(struct pass *pass, const struct primitives *p)
 {
     const struct model_decode *m = &pass->model->decode;

@@ -76,7 +76,8 @@ double packaging_tiles(size_t packaging, const struct primitives *primitives,
 double packaging_splits(const struct primitives *primitives, const struct model_decode *model,
                         double context, double batch);
 
-/* The serial estimate holds for products with a vector; above this batch only the floor is given. */
+/* The serial estimate holds for products with a vector; above this batch only the floor is
+ * given. */
 enum { BATCH_ESTIMATED = 4 };
 
 #endif

@@ -21,7 +21,8 @@ static bool is_before(const char *name, const char *day)
            strcmp(name + length - tail, ending) == 0 && strncmp(name, day, FROZEN_DAY) < 0;
 }
 
-/* Into text without its ending: names begin with their day, so the last by letters is the newest. */
+/* Into text without its ending: names begin with their day, so the last by letters is the
+ * newest. */
 static bool newest(const char *folder, const char *day, char text[FROZEN_NAME])
 {
     DIR *entries = opendir(folder);

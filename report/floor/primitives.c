@@ -83,7 +83,8 @@ const char *const primitives_needs[] = {
 
 static const struct corners none = {{NAN, NAN, NAN}};
 
-/* A row's centre, its fast end and its slow end; a row without an interval has its centre thrice. */
+/* A row's centre, its fast end and its slow end; a row without an interval has its centre
+ * thrice. */
 static struct corners figure_of(const struct row *row)
 {
     if (!row || !row_usable(row) || !(row->centre > 0))
@@ -327,9 +328,9 @@ static void take_flight(struct primitives *p, const struct bundle *bundle)
 }
 
 /* A chain of steps, each of which reads a body at addresses that depend on the step before: what it
- * takes beyond the edge and the stream. A body of the memory is compared with the same steps without
- * a wait; where there is none, one of the L2 with the L2's rate, and a load of the memory takes the
- * place of one of the L2. */
+ * takes beyond the edge and the stream. A body of the memory is compared with the same steps
+ * without a wait; where there is none, one of the L2 with the L2's rate, and a load of the memory
+ * takes the place of one of the L2. */
 static void take_ramp(struct primitives *p, const struct bundle *bundle)
 {
     enum { BODY_BYTES = 33554432 };
@@ -362,8 +363,8 @@ static void take_exchanges(struct primitives *p, const struct bundle *bundle)
     p->near_rate = figure_at(bundle, primitives_needs[NEAR_RATE], "");
 }
 
-/* Chains that read the memory: one of as many kernels as a layer has, each with code of its own, less
- * one of a single kernel. */
+/* Chains that read the memory: one of as many kernels as a layer has, each with code of its own,
+ * less one of a single kernel. */
 static void take_cold(struct primitives *p, const struct bundle *bundle)
 {
     static const char *const kernels[] = {"1", "14"};

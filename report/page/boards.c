@@ -519,7 +519,8 @@ static bool is_anywhere(const struct boards *boards, const char *name)
     return false;
 }
 
-/* The points of a figure by what explains them; `x` is the rank, which is known when all are there. */
+/* The points of a figure by what explains them; `x` is the rank, which is known when all are
+ * there. */
 static void put_point(struct section *s, const struct explanation *e, const char *label)
 {
     const bool by = e->kind == EXPLAINED_BY;

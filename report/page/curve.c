@@ -141,7 +141,8 @@ static const char *level_name(const double steps[LEVELS], size_t step)
 }
 
 /* What the curve reads between its steps. Between the L2's near side and its end it reads no level
- * where it lies between a far hit and a miss: *mixed. Where no far hit was timed it may read none. */
+ * where it lies between a far hit and a miss: *mixed. Where no far hit was timed it may read
+ * none. */
 static void label_levels(struct section *section, const struct walk *walk,
                          const double steps[LEVELS], const struct number *far,
                          const struct number *miss, bool *mixed)

@@ -1,4 +1,5 @@
-/* How the numbers of a table or a figure were measured, in words: rounds, interval, commit, card. */
+/* How the numbers of a table or a figure were measured, in words: rounds, interval, commit,
+ * card. */
 #ifndef REPORT_PAGE_EVIDENCE_H
 #define REPORT_PAGE_EVIDENCE_H
 

@@ -66,8 +66,8 @@ struct above {
     int warps;   /* the fewest that are nearly the best of all */
 };
 
-/* Is it the fastest of the ways with as much in flight, and faster than all with less; or nearly the
- * best of all, by a quarter of the warps above; or that of which the finding speaks? */
+/* Is it the fastest of the ways with as much in flight, and faster than all with less; or nearly
+ * the best of all, by a quarter of the warps above; or that of which the finding speaks? */
 static bool is_shown(const struct way *ways, size_t i, double best, const struct above *above,
                      const struct way *fewest)
 {
@@ -115,7 +115,8 @@ static void put(struct section *section, struct grid *grid, const struct summary
     grid_number(grid, &latency);
 }
 
-/* The way of fewest warps that reaches the best rate, nearly; of two the one with less in flight. */
+/* The way of fewest warps that reaches the best rate, nearly; of two the one with less in
+ * flight. */
 static const struct way *fewest_warps(const struct way *ways, size_t n, double best)
 {
     const struct way *fewest = NULL;

@@ -143,8 +143,8 @@ static void put_measuring(FILE *out, const struct bundle *const bundles[], size_
     fputs("</pre>\n", out);
 }
 
-/* "2026-11-28-0a6bb38, 2026-11-21-15d0c6a": of each bundle that programs come from the date and the commit,
- * by which names of committed files begin. */
+/* "2026-11-28-0a6bb38, 2026-11-21-15d0c6a": of each bundle that programs come from the date and the
+ * commit, by which names of committed files begin. */
 static void list_sources(const struct bundle *bundle, char *text, size_t size)
 {
     char name[24];

@@ -75,7 +75,8 @@ static size_t fastest(const struct summary *summary, int need, size_t model, siz
 
 /* --- one layer -------------------------------------------------------------------------------- */
 
-/* A line of the table: a way of ours, or a form of PyTorch's, whose share follows from two times. */
+/* A line of the table: a way of ours, or a form of PyTorch's, whose share follows from two
+ * times. */
 struct line {
     const char *shown;
     struct number kernels, time[MODELS], share[MODELS];
@@ -158,7 +159,8 @@ static struct number predicted(double ns)
     return isnan(ns) ? number_none() : number_fact(ns, "ns");
 }
 
-/* The prediction beside what was measured, both of one thing: -0.1 where it is a tenth too little. */
+/* The prediction beside what was measured, both of one thing: -0.1 where it is a tenth too
+ * little. */
 static struct number off_by(const struct number *time, double ns)
 {
     return number_there(time) && !isnan(ns) ? number_formed(ns / time->value - 1, "ratio", time)
@@ -433,8 +435,8 @@ static void tabulate_where(const struct summary *summary, struct section *s)
 
 /* --- the time line: points of a figure -------------------------------------------------------- */
 
-/* Of the first model that was watched: for each step its weights, then all else of it. What no table
- * of the section shows has no id: its rows would be a tenth of the page. */
+/* Of the first model that was watched: for each step its weights, then all else of it. What no
+ * table of the section shows has no id: its rows would be a tenth of the page. */
 static void draw_line(const struct summary *summary, struct section *s)
 {
     struct step its[STEPS];

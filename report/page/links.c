@@ -1,5 +1,5 @@
-/* Between GPUs: how far another GPU is, what a collective takes by whom and from which size on, and a
- * model of two terms for each mechanism. */
+/* Between GPUs: how far another GPU is, what a collective takes by whom and from which size on, and
+ * a model of two terms for each mechanism. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

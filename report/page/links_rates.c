@@ -86,8 +86,8 @@ static void tabulate(const struct copy *copy, bool has_wire, double bytes, struc
     }
 }
 
-/* Where all ways put the same rate on the wire, it is what limits, and what is not data on it is what
- * they differ by. */
+/* Where all ways put the same rate on the wire, it is what limits, and what is not data on it is
+ * what they differ by. */
 static void say_wire(const struct copy *copy, struct section *s)
 {
     double least = INFINITY, most = 0, best = 0;

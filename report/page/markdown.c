@@ -97,7 +97,8 @@ static void put_grid(FILE *out, const struct grid *grid)
     fputc('\n', out);
 }
 
-/* Between fences nothing is markup; each line begins with a word of ours, so that none ends them. */
+/* Between fences nothing is markup; each line begins with a word of ours, so that none ends
+ * them. */
 static void put_lines(FILE *out, const struct section *section)
 {
     if (section->n_lines == 0)

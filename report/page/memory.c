@@ -67,7 +67,8 @@ static struct number take(const struct summary *summary, int need)
     return summary_take(summary, memory_needs[need], PICK_FIRST);
 }
 
-/* Cycles as time, and a rate of all SMs as bytes a cycle of one, at the clock that spin measured. */
+/* Cycles as time, and a rate of all SMs as bytes a cycle of one, at the clock that spin
+ * measured. */
 static struct number in_ns(const struct summary *summary, const struct number *cycles)
 {
     return number_formed(cycles->value * 1e3 / summary_clock_mhz(summary), "ns", cycles);

@@ -9,7 +9,7 @@
 #include "report/chart/character.h"
 #include "report/chart/chart.h"
 
-/* --- what a format takes for markup ------------------------------------------------------------ */
+/* --- what a format takes for markup ----------------------------------------------------------- */
 
 /* What LaTeX reserves, what its oldest text font lacks, and what may not follow "\\". Braces have
  * names: BibTeX counts those that a backslash precedes, too. */
@@ -55,8 +55,8 @@ static bool is_word(char c)
     return c > 0 && isalnum((unsigned char)c);
 }
 
-/* A bar, a bracket, "<" and the rest mean something wherever they stand; "_" within a word and a "&"
- * that begins no name of a character do not. */
+/* A bar, a bracket, "<" and the rest mean something wherever they stand; "_" within a word and a
+ * "&" that begins no name of a character do not. */
 static bool is_markup(const char *text, size_t i, size_t n)
 {
     const char c = text[i], next = i + 1 < n ? text[i + 1] : '\0';
@@ -92,7 +92,7 @@ static const char *escaped(const char *text, size_t i, size_t n, enum out_format
     return NULL;
 }
 
-/* --- letting out ------------------------------------------------------------------------------- */
+/* --- letting out ------------------------------------------------------------------------------ */
 
 /* A visible number stands for one character: where a backslash is markup it is escaped, but not
  * where it is doubled in order to be told from such a number. */
@@ -174,7 +174,7 @@ void out_say(const char *format, ...)
     free(shown);
 }
 
-/* --- in memory --------------------------------------------------------------------------------- */
+/* --- in memory -------------------------------------------------------------------------------- */
 
 size_t out_width(const char *text, size_t n)
 {

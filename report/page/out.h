@@ -31,8 +31,9 @@ void out_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Columns that n bytes take on a screen once they are let out. */
 size_t out_width(const char *text, size_t n);
 
-/* In place: every byte that is not printable ASCII becomes a number. For what goes on into a document,
- * which takes valid text only, and may be cut at any byte before. What no longer fits is lost. */
+/* In place: every byte that is not printable ASCII becomes a number. For what goes on into a
+ * document, which takes valid text only, and may be cut at any byte before. What no longer fits is
+ * lost. */
 void out_ascii(char *text, size_t size);
 
 #endif

@@ -28,7 +28,8 @@ bool emit_plot(FILE *data, FILE *script, const struct plot_entry *entry,
 
 /* --- for figures ------------------------------------------------------------------------------ */
 
-/* The data have columns id, x, centre, low, high, label, series; each series is a block (`index`). */
+/* The data have columns id, x, centre, low, high, label, series; each series is a block
+ * (`index`). */
 struct plot {
     FILE *data, *set, *draw; /* the points; settings of the script; what it plots */
     const struct plot_entry *entry;

@@ -432,7 +432,8 @@ void plot_decode(struct plot *plot)
 
 /* --- between GPUs ----------------------------------------------------------------------------- */
 
-/* A logarithmic axis from a little below the least point of the lines to a little above the most. */
+/* A logarithmic axis from a little below the least point of the lines to a little above the
+ * most. */
 static void put_range(struct plot *plot, char axis, const struct plot_look *looks, size_t n)
 {
     double least = INFINITY, most = 0;

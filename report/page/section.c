@@ -190,8 +190,8 @@ void grid_ladder(struct grid *grid, const struct number *time, char letter)
 
 static const double SPREAD_SAID = 0.05;
 
-/* The heading of the only column whose numbers were measured in two rounds only, where some other number of
- * their rows was measured in more. NULL: there is no such column. */
+/* The heading of the only column whose numbers were measured in two rounds only, where some other
+ * number of their rows was measured in more. NULL: there is no such column. */
 static const char *seldom_column(const struct grid *grid)
 {
     size_t column = grid->n_columns;
@@ -210,7 +210,8 @@ static const char *seldom_column(const struct grid *grid)
     return others && column < grid->n_columns ? grid->column[column].head : NULL;
 }
 
-/* The largest spread of a row's numbers, and its column; `once`: is one of them measured in two rounds only? */
+/* The largest spread of a row's numbers, and its column; `once`: is one of them measured in two
+ * rounds only? */
 static double row_doubts(const struct grid *grid, size_t row, bool *once, size_t *column)
 {
     double most = 0;

@@ -101,8 +101,8 @@ const char *section_text(struct section *section, const char *format, ...)
 /* The same for one number in a sentence, see number_say(). */
 const char *section_say(struct section *section, const struct number *number, const char *shown);
 
-/* The finding rests on this number. It names each that it says, and each that decides its words; what
- * has no value is not taken. tests/contract/often.py asks how often each was measured. */
+/* The finding rests on this number. It names each that it says, and each that decides its words;
+ * what has no value is not taken. tests/contract/often.py asks how often each was measured. */
 void section_rests(struct section *section, const struct number *number);
 
 /* The same for a row; NULL: nothing. */

@@ -10,8 +10,8 @@ section_builder section_verdict, section_memory, section_curve, section_flight, 
     section_small, section_sizes, section_fusion, section_attention, section_weights,
     section_sampling, section_right, section_layer, section_links, section_claims;
 
-/* A bundle of several GPUs lacks most of what one of one GPU has. rest_take() adds such a section to
- * the names, "" at first; false: it is none. rest_tell() makes one line of them all. */
+/* A bundle of several GPUs lacks most of what one of one GPU has. rest_take() adds such a section
+ * to the names, "" at first; false: it is none. rest_tell() makes one line of them all. */
 enum { REST_NAMES = 400 };
 bool rest_take(char names[REST_NAMES], const struct summary *summary, const struct section *section);
 void rest_tell(struct section *section, const char *names);

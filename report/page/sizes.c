@@ -25,8 +25,8 @@ const char *const sizes_needs[] = {
 };
 static const char *const impls[] = {[CUBLAS] = "cublas", [CUBLASLT] = "cublaslt", [OURS] = "own"};
 
-/* Fixed cost, the time at N = 0, decides while it is more than this share of the time. The clock has
- * fallen where it is below this share of what the chip runs without load. */
+/* Fixed cost, the time at N = 0, decides while it is more than this share of the time. The clock
+ * has fallen where it is below this share of what the chip runs without load. */
 static const double DECIDES = 1.0 / 3, FALLEN = 0.85;
 
 /* --- the sizes -------------------------------------------------------------------------------- */
@@ -294,7 +294,8 @@ static void note_clock(const struct summary *summary, const struct sizes *all, s
                       summary_clock_mhz(summary), least);
 }
 
-/* "Our times follow 1.82 us + 2 N^3 / 711 TFLOP/s; 9 % off, by root mean square. wgmma alone keeps up 883 TFLOP/s." */
+/* "Our times follow 1.82 us + 2 N^3 / 711 TFLOP/s; 9 % off, by root mean square. wgmma alone keeps
+ * up 883 TFLOP/s." */
 static void note(const struct summary *summary, struct section *s)
 {
     const struct number fixed = fitted(summary, FIXED, OURS), fit = fitted(summary, FIT, OURS);

@@ -67,9 +67,10 @@ static struct number counted(const struct bundle *bundle, const struct row *time
     return number_of(row && !row->stale ? row : NULL);
 }
 
-/* A closed library's blocks have no census. Counters tell how many blocks an SM had at least and at most,
- * as means over the products of a pass. Where each had one or more, none is idle. Where one had none and
- * none had more than one, as many are idle as there are SMs more than blocks. Else it is not known. */
+/* A closed library's blocks have no census. Counters tell how many blocks an SM had at least and at
+ * most, as means over the products of a pass. Where each had one or more, none is idle. Where one
+ * had none and none had more than one, as many are idle as there are SMs more than blocks. Else it
+ * is not known. */
 static void count_sms(struct line *line, const struct bundle *bundle, const struct row *time,
                       double n_sm)
 {
@@ -117,7 +118,8 @@ static enum way way_of(const struct row *row)
                                                       : ONE_TILE;
 }
 
-/* The first round's value: what chooses the best of several, so that all rounds still measure it. */
+/* The first round's value: what chooses the best of several, so that all rounds still measure
+ * it. */
 static double first_of(const struct row *row)
 {
     return row->n > 0 ? row->value[0] : (double)NAN;

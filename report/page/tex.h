@@ -25,7 +25,8 @@ void emit_tex_board(FILE *out, const struct summary *summary);
 /* \gpufloor{NAME} and what belongs to it, of each name of the summary. */
 void emit_tex_macros(FILE *out, const struct summary *summary);
 
-/* "nvidia-h200", of one board twice "nvidia-h200-a"; "host" where no GPU was measured. Of letters, digits and '-' only. */
+/* "nvidia-h200", of one board twice "nvidia-h200-a"; "host" where no GPU was measured. Of letters,
+ * digits and '-' only. */
 char *tex_board_name(const struct summary *summary, char *text, size_t size);
 
 #endif

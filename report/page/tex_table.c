@@ -9,8 +9,8 @@
 enum { TEXT_MOST = 512, LONG_TEXT = 58, LABEL_LONG = 28, WIDE = 80, VERY_WIDE = 100 };
 static const char FEW[] = "\\ddagger", QUOTED[] = "\\dagger", STAR[] = "\\ast";
 
-/* How a column is set. A bar is a picture made of characters, and is left out; of a ladder's drawing
- * remains the letter of the class. */
+/* How a column is set. A bar is a picture made of characters, and is left out; of a ladder's
+ * drawing remains the letter of the class. */
 enum kind { KIND_NONE, KIND_LETTER, KIND_NUMBER, KIND_TEXT };
 
 struct layout {
@@ -145,7 +145,8 @@ static size_t width_of(const struct layout *l)
     return width;
 }
 
-/* Of two boards the third column has the numbers of the second; ratios are judged as the first's. */
+/* Of two boards the third column has the numbers of the second; ratios are judged as the
+ * first's. */
 static size_t board_of(size_t n_boards, size_t column)
 {
     return n_boards > 1 && column == 2;

@@ -412,7 +412,8 @@ static void say_clock(struct section *section, const struct summary *summary, st
                            lowest->probe));
 }
 
-/* "18 of 18 NVLinks of each GPU, to a switch: 478 GB/s in each direction": of the GPU that has least. */
+/* "18 of 18 NVLinks of each GPU, to a switch: 478 GB/s in each direction": of the GPU that has
+ * least. */
 static void say_links(struct section *section, const struct summary *summary, struct grid *grid)
 {
     const json_t *environment = json_object_get(summary->bundle->head, "environment");

@@ -1,5 +1,5 @@
-/* Loaded before the C library: the allocation whose number is ALLOC_FAIL gets no memory. At a good end the
- * number of allocations is written into the file ALLOC_COUNT. Children are left alone. */
+/* Loaded before the C library: the allocation whose number is ALLOC_FAIL gets no memory. At a good
+ * end the number of allocations is written into the file ALLOC_COUNT. Children are left alone. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -95,7 +95,7 @@ static void ids_are_unique(void **state)
             assert_string_not_equal(all[i]->id, all[k]->id);
 }
 
-/* --- planted faults: each is caught, and the complaint names it --------------------------------- */
+/* --- planted faults: each is caught, and the complaint names it ------------------------------- */
 
 static const struct counter dram[] = {
     {"dram_read", "byte", {"dram__bytes_read.sum"}, false},

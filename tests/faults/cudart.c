@@ -61,8 +61,8 @@ cudaError_t cudaGetLastError(void)
 
 /* --- the board -------------------------------------------------------------------------------- */
 
-/* STAND_IN_GPUS=2 are so many; of them CUDA_VISIBLE_DEVICES shows some. STAND_IN_PEERS=1: each reaches
- * the others' memory, also from other processes. */
+/* STAND_IN_GPUS=2 are so many; of them CUDA_VISIBLE_DEVICES shows some. STAND_IN_PEERS=1: each
+ * reaches the others' memory, also from other processes. */
 static int number_of(const char *name, int otherwise)
 {
     const char *text = getenv(name);
@@ -276,8 +276,9 @@ struct handle {
     size_t bytes;
 };
 
-/* STAND_IN_LOSES="writes 0 1": what the first GPU writes to memory of the second stays with it. "word 0 1":
- * a word of it becomes another on the way. "loads 0 1": it arrives, and is loaded as zeros. */
+/* STAND_IN_LOSES="writes 0 1": what the first GPU writes to memory of the second stays with it.
+ * "word 0 1": a word of it becomes another on the way. "loads 0 1": it arrives, and is loaded as
+ * zeros. */
 static enum stand_in_loss loss_between(int from, int to)
 {
     static const char *const names[] = {
@@ -641,8 +642,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
     return cudaSuccess;
 }
 
-/* An executable graph is the copy of a graph, and knows whose. STAND_IN_LATE_US=2000: the host takes so
- * long to launch one. */
+/* An executable graph is the copy of a graph, and knows whose. STAND_IN_LATE_US=2000: the host
+ * takes so long to launch one. */
 struct CUgraphExec_st {
     struct CUgraph_st *copy;
     const struct CUgraph_st *of;

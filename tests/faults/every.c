@@ -1,4 +1,5 @@
-/* every: a probe for tests, which makes each call of core/gpu.h, core/sides.h and core/blas.h once. */
+/* every: a probe for tests, which makes each call of core/gpu.h, core/sides.h and core/blas.h
+ * once. */
 #include <math.h>
 #include <string.h>
 

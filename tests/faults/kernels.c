@@ -107,7 +107,8 @@ static uint64_t timer_now(void)
     return host_ns() + timer_minus_host;
 }
 
-/* It sleeps between its looks: a thread that wakes comes before those that spin, as the host does. */
+/* It sleeps between its looks: a thread that wakes comes before those that spin, as the host
+ * does. */
 static void *answer(void *nothing)
 {
     const uint64_t until = host_ns() + questions.budget_ns;
@@ -202,8 +203,8 @@ static void spin(const void *args)
     stand_in_now_ns -= LAUNCH_NS; /* held back by a gate, it is there when its turn comes */
 }
 
-/* All of instructions_throughput_*. STAND_IN_STALL=NTH:NS: the host comes so late with the nth launch
- * of those that events time, whose witness is block 0. */
+/* All of instructions_throughput_*. STAND_IN_STALL=NTH:NS: the host comes so late with the nth
+ * launch of those that events time, whose witness is block 0. */
 static void throughput(const void *args)
 {
     enum { CYCLES_A_TURN = 1000 };
@@ -218,8 +219,9 @@ static void throughput(const void *args)
     stand_in_now_ns += (uint64_t)(CYCLES_A_TURN * a->turns / ghz_now());
 }
 
-/* The holder's blocks are all there a millisecond after its launch. STAND_IN_HOLDS="LOADS LATE WAITS": it takes so many
- * us to load the kernel, after its launch the host is so many us late, and the next kernel waits for it, or does not. */
+/* The holder's blocks are all there a millisecond after its launch. STAND_IN_HOLDS="LOADS LATE
+ * WAITS": it takes so many us to load the kernel, after its launch the host is so many us late, and
+ * the next kernel waits for it, or does not. */
 static uint64_t held_until, there_at;
 
 static void holds(int *loads_us, int *late_us, int *waits)
@@ -265,7 +267,8 @@ static uint64_t ns_of(const char *name)
     return (uint64_t)(text ? atoll(text) : 0);
 }
 
-/* One block. Its stamps are STAND_IN_OFF_NS late, and behind it the two clocks are STAND_IN_DRIFT_NS further apart. */
+/* One block. Its stamps are STAND_IN_OFF_NS late, and behind it the two clocks are
+ * STAND_IN_DRIFT_NS further apart. */
 static void item(const void *args)
 {
     const struct item_args *a = args;
@@ -322,8 +325,8 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
 /* --- what a fatbin says of a kernel ----------------------------------------------------------- */
 
 /* An attribute is a format, a name, and two bytes: its value, or for format 4 the size of what
- * follows. A parameter's size stands in the upper 14 bits of its third word; for one that is larger,
- * the size of all parameters together stands in for it. */
+ * follows. A parameter's size stands in the upper 14 bits of its third word; for one that is
+ * larger, the size of all parameters together stands in for it. */
 static long size_in_info(const unsigned char *info, uint64_t bytes)
 {
     enum { BLOCK = 4, PARAMETER = 0x17, ALL_PARAMETERS = 0x19 };

@@ -1,6 +1,6 @@
-/* What some kernels of links/ do, on the CPU: ranks are processes, and wait for each other in memory
- * that they share. One that waits runs in a thread, as it would on a GPU: else its host could not ask
- * the other ranks for theirs. See stand_in.h. */
+/* What some kernels of links/ do, on the CPU: ranks are processes, and wait for each other in
+ * memory that they share. One that waits runs in a thread, as it would on a GPU: else its host
+ * could not ask the other ranks for theirs. See stand_in.h. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* A stand-in for libnccl.so.2. Its version tells by which protocol its process shall work (NCCL_PROTO):
- * 2.28.9, with LL .1, with LL128 .2, with Simple .3. A call leaves in its output who called. With
- * STAND_IN_NCCL=old there are no windows; with STAND_IN_NCCL=silent they are none, and no error. With
- * STAND_IN_NCCL=dies rank 1 is killed when it joins, and the others wait for it, for ever. */
+/* A stand-in for libnccl.so.2. Its version tells by which protocol its process shall work
+ * (NCCL_PROTO): 2.28.9, with LL .1, with LL128 .2, with Simple .3. A call leaves in its output who
+ * called. With STAND_IN_NCCL=old there are no windows; with STAND_IN_NCCL=silent they are none, and
+ * no error. With STAND_IN_NCCL=dies rank 1 is killed when it joins, and the others wait for it, for
+ * ever. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

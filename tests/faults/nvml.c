@@ -1,7 +1,8 @@
 /* A stand-in for libnvidia-ml.so.1: a healthy, idle H200, but for what NVML_STATE says, a list of
- * words: "mig=1 reasons=0x20 processes=2". NAME=- is a call that this board does not support, NAME=!
- * one that fails. NAME@1=2 says it of GPU 1 alone. Each GPU has 18 NVLinks to a switch. It takes 300 W,
- * its energy counter moves every 20 ms, and energy_ms=5 is how long it takes to read that. */
+ * words: "mig=1 reasons=0x20 processes=2". NAME=- is a call that this board does not support,
+ * NAME=! one that fails. NAME@1=2 says it of GPU 1 alone. Each GPU has 18 NVLinks to a switch. It
+ * takes 300 W, its energy counter moves every 20 ms, and energy_ms=5 is how long it takes to read
+ * that. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

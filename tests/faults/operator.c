@@ -1,4 +1,5 @@
-/* operator: a probe for tests, one fused operator that fills its result, whose bytes the host counts. */
+/* operator: a probe for tests, one fused operator that fills its result, whose bytes the host
+ * counts. */
 #include "core/gpu.h"
 #include "fused/common/operation.h"
 

@@ -1,4 +1,5 @@
-/* ranks: a probe for tests, which makes the calls of links/common/links.h, with each GPU a process. */
+/* ranks: a probe for tests, which makes the calls of links/common/links.h, with each GPU a
+ * process. */
 #include <string.h>
 
 #include "core/device/harness.h"

@@ -1,6 +1,7 @@
 /* A stand-in for the CUDA runtime, for tests only: programs are linked with it instead of
- * libcudart_static.a, and run their host code on a machine without a GPU. It pretends a healthy H200
- * (cudart.c), does what a few kernels do (kernels.c), and lets a chosen call fail (inject.c). */
+ * libcudart_static.a, and run their host code on a machine without a GPU. It pretends a healthy
+ * H200 (cudart.c), does what a few kernels do (kernels.c), and lets a chosen call fail
+ * (inject.c). */
 #ifndef TESTS_FAULTS_STAND_IN_H
 #define TESTS_FAULTS_STAND_IN_H
 
@@ -14,13 +15,13 @@ enum { STAND_IN_SMS = 132 };
 /* Every call begins with this: it is counted, and fails if it is the one that shall.
  *
  * FAULT="call:nth:error"  the nth call of that name returns the error, a number. What destroys a
- *                         context on a real GPU (an illegal address, a launch that takes too long, an
- *                         uncorrectable ECC error) is returned by every later call, too.
+ *                         context on a real GPU (an illegal address, a launch that takes too long,
+ *                         an uncorrectable ECC error) is returned by every later call, too.
  * FAULT_PROGRAM=NAME      only in the program of that name.
- * FAULT_LOG=FILE          gets a line "CALL NTH ADDRESS MS" for every place from which a call comes: the
- *                         number of that call when it first came from there, where that is, and the
- *                         time that the processor had then worked. With FAULT it gets one line
- *                         instead, when the fault happens, which begins with "fault: ". */
+ * FAULT_LOG=FILE          gets a line "CALL NTH ADDRESS MS" for every place from which a call
+ *                         comes: the number of that call when it first came from there, where that
+ *                         is, and the time that the processor had then worked. With FAULT it gets
+ *                         one line instead, when the fault happens, which begins with "fault: ". */
 int stand_in_enter(const char *call, const void *from);
 
 #define ENTER()                                                                                    \
@@ -54,10 +55,10 @@ void stand_in_wait(void); /* for what a kernel still does on its own */
 /* For calls that may wait for the GPU: where a gate is closed, it opens by itself. */
 void stand_in_wait_at_gate(void);
 
-/* STAND_IN_SUBMIT_NS: a launch reaches the GPU so much later than what was queued before it, unless all
- * waits behind a gate. STAND_IN_GATE_NS: a gate is closed for so long. STAND_IN_LATE_GATE=n: the nth
- * opens by itself. STAND_IN_BLOCKING=1: each launch waits for its end. So does the one with which more
- * wait behind a gate than a stream holds. */
+/* STAND_IN_SUBMIT_NS: a launch reaches the GPU so much later than what was queued before it, unless
+ * all waits behind a gate. STAND_IN_GATE_NS: a gate is closed for so long. STAND_IN_LATE_GATE=n:
+ * the nth opens by itself. STAND_IN_BLOCKING=1: each launch waits for its end. So does the one with
+ * which more wait behind a gate than a stream holds. */
 void stand_in_submit(void);
 
 /* What is lost between this process and memory that it opened of another; see cudart.c. */

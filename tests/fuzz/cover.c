@@ -14,7 +14,8 @@ static unsigned char *reached; /* of each byte of code; shared with the children
 __attribute__((no_sanitize("address", "undefined"))) void __sanitizer_cov_trace_pc(void)
 {
     const unsigned char *at = __builtin_return_address(0);
-    /* The last call of a function may have become a jump: it returns to whoever called the function. */
+    /* The last call of a function may have become a jump: it returns to whoever called the
+     * function. */
     if (!reached || at < __executable_start || at >= etext || reached[at - __executable_start])
         return;
     reached[at - __executable_start] = 1;

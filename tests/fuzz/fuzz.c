@@ -11,8 +11,8 @@
  * half are parsed documents whose values, keys and lengths are changed, which get past it. A mutant
  * that reaches a block of code that none had reached is kept, and changed further.
  *
- * All follows from the seed, and the numbers of mutants and lines. With --seconds it ends sooner, and
- * fails if it came as good as nowhere by then. A finding's inputs are kept in
+ * All follows from the seed, and the numbers of mutants and lines. With --seconds it ends sooner,
+ * and fails if it came as good as nowhere by then. A finding's inputs are kept in
  * DIR/SEED-INDEX-CLASS, its command line in `words` there, so that it can be repeated alone:
  *
  *     cp build/tests/fuzz DIR/SEED-INDEX-CLASS/build/bin/gpufloor
@@ -304,7 +304,8 @@ static double share(size_t part, size_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* A small part of what the slowest machine reaches: with less, something is wrong with the fuzzer. */
+/* A small part of what the slowest machine reaches: with less, something is wrong with the
+ * fuzzer. */
 enum { MUTANTS_PER_SECOND = 2, PARSED_ONE_IN = 4, MUTANTS_PER_LINE = 200 };
 
 static bool came_nowhere(void)

@@ -79,8 +79,8 @@ size_t cover_all(void);
 size_t cover_reached(void);
 void cover_write(const char *path); /* addresses of blocks that were not reached, for addr2line */
 
-/* scratch.c: in between, jansson's memory is the fuzzer's own, and what is made is gone at the end: no
- * value of it may be used then, nor freed. */
+/* scratch.c: in between, jansson's memory is the fuzzer's own, and what is made is gone at the end:
+ * no value of it may be used then, nor freed. */
 void scratch_begin(void);
 void scratch_end(void);
 

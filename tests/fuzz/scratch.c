@@ -1,11 +1,12 @@
-/* Memory for what the fuzzer itself makes with jansson, taken from a block and given back all at once.
- * The sanitizer's malloc() is for the program's own memory: there it finds something, here it would
- * only take time. */
+/* Memory for what the fuzzer itself makes with jansson, taken from a block and given back all at
+ * once. The sanitizer's malloc() is for the program's own memory: there it finds something, here it
+ * would only take time. */
 #include "tests/fuzz/fuzz.h"
 
 #include <jansson.h>
 
-/* The largest mutant (MUTANT_MAX) as values, whatever is in it; no page is used before it is needed. */
+/* The largest mutant (MUTANT_MAX) as values, whatever is in it; no page is used before it is
+ * needed. */
 enum { ROOM = 256 << 20, ALIGNED = 16 };
 
 static _Alignas(ALIGNED) char block[ROOM];

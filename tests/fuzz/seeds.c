@@ -92,8 +92,8 @@ struct bytes seeds_at(enum kind kind, size_t number)
     return nth(kind, n ? number % n : 0);
 }
 
-/* As often one that was cut as one that was kept since. Mostly the smaller of two: an attempt takes as
- * long as its document is large. */
+/* As often one that was cut as one that was kept since. Mostly the smaller of two: an attempt takes
+ * as long as its document is large. */
 struct bytes seeds_pick(enum kind kind, uint64_t *state)
 {
     const size_t cut = count(kind, fuzz->n_seeds), all = count(kind, fuzz->n_kept);

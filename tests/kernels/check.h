@@ -1,5 +1,5 @@
-/* A contract against one kernel: what the checks of intervals and of loops share. sass.c has the run
- * and the meaning of the words. */
+/* A contract against one kernel: what the checks of intervals and of loops share. sass.c has the
+ * run and the meaning of the words. */
 #ifndef CHECK_H
 #define CHECK_H
 

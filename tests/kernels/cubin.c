@@ -219,7 +219,8 @@ bool mnemonic_exists(const char *name)
     return false;
 }
 
-/* By architecture and opcode; filled once, because every instruction of every cubin is looked up. */
+/* By architecture and opcode; filled once, because every instruction of every cubin is looked
+ * up. */
 static const char *mnemonics[ARCHS][1 << 12];
 
 static const char *mnemonic(unsigned code, unsigned arch)
@@ -261,8 +262,8 @@ bool is_guarded(const struct instruction *i)
     return (i->lo >> 12 & 15) != 7;
 }
 
-/* 15 is !PT: sm_80 to sm_89 put "@!UPT UIADD3 URZ, URZ, URZ, URZ" between matrix products, and LDS of
- * that kind stand before a wait for copies. */
+/* 15 is !PT: sm_80 to sm_89 put "@!UPT UIADD3 URZ, URZ, URZ, URZ" between matrix products, and LDS
+ * of that kind stand before a wait for copies. */
 bool is_filler(const struct instruction *i)
 {
     return is(i, "NOP") || (i->lo >> 12 & 15) == 15;

@@ -7,8 +7,8 @@
 
 /* ---- chain -------------------------------------------------------------------------------- */
 
-/* In the order of addresses; result holds what derives from the last counted instruction. Those that
- * bring nothing, like a wait, are no links. */
+/* In the order of addresses; result holds what derives from the last counted instruction. Those
+ * that bring nothing, like a wait, are no links. */
 void check_chain(const struct check *k, const unsigned char *set, size_t interval)
 {
     struct places result = {{0}};
@@ -44,8 +44,8 @@ void check_chain(const struct check *k, const unsigned char *set, size_t interva
 
 /* ---- moving ------------------------------------------------------------------------------- */
 
-/* One step forward: what has the property behind an instruction, given what has it before. A guarded
- * write leaves the old value in other threads. */
+/* One step forward: what has the property behind an instruction, given what has it before. A
+ * guarded write leaves the old value in other threads. */
 static struct places carry(const struct instruction *x, struct places before)
 {
     struct places writes = writes_of(x), reads = reads_of(x);

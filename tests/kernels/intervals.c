@@ -68,8 +68,8 @@ static bool delivers(const struct instruction *i)
     return write_scoreboard(i) < 6 || meet(&result, &result);
 }
 
-/* Can the instruction at `clock` issue before the one at i has delivered? Follows all paths from i up
- * to where something holds them back. */
+/* Can the instruction at `clock` issue before the one at i has delivered? Follows all paths from i
+ * up to where something holds them back. */
 static bool outruns(const struct kernel *k, size_t i, size_t clock)
 {
     unsigned char *seen = allocate(k->n, 1);
@@ -149,8 +149,8 @@ static const char *not_waited(const struct check *k, const struct interval *v)
     return "the last load is not waited for";
 }
 
-/* A branch inside an interval; where a loop is allowed, so is the branch past it. An EXIT is none: a
- * thread that leaves records nothing. */
+/* A branch inside an interval; where a loop is allowed, so is the branch past it. An EXIT is none:
+ * a thread that leaves records nothing. */
 static void check_straight(const struct check *k, const struct interval *v, size_t index)
 {
     for (size_t i = v->first + 1; i < v->last && !k->contract->looped; i++) {

@@ -71,7 +71,8 @@ static void check_together(const struct check *k, const unsigned char *set, size
     free(within);
 }
 
-/* Counted instructions that run only where a predicate holds: none, where the line names no number. */
+/* Counted instructions that run only where a predicate holds: none, where the line names no
+ * number. */
 static void expect_guarded(const struct check *k, const unsigned char *set)
 {
     const struct word *w = limit(k->contract, "guarded");

@@ -1,4 +1,5 @@
-/* Made by opcodes.sh from corpus.cu and opcodes.more with nvcc 13.0.88 and nvdisasm 13.5.37: do not edit. */
+/* Made by opcodes.sh from corpus.cu and opcodes.more with nvcc 13.0.88 and nvdisasm 13.5.37: do not
+ * edit. */
 #ifndef OPCODES_H
 #define OPCODES_H
 

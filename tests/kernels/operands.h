@@ -1,5 +1,5 @@
-/* What an instruction reads and writes, and how: operands, scopes, cache hints. operands.c says what
- * is decoded from where. */
+/* What an instruction reads and writes, and how: operands, scopes, cache hints. operands.c says
+ * what is decoded from where. */
 #ifndef OPERANDS_H
 #define OPERANDS_H
 

@@ -126,8 +126,9 @@ static bool shim_toss()
     return shim_next(&shim.dice) >> 8 & 1;
 }
 
-/* A switch is a jump, because swapcontext() makes a system call each time, which is half of a test's
- * time. ASan would ask at each jump where the stack ends, so that it must not see these three. */
+/* A switch is a jump, because swapcontext() makes a system call each time, which is half of a
+ * test's time. ASan would ask at each jump where the stack ends, so that it must not see these
+ * three. */
 #define SHIM_SWITCH __attribute__((noinline, no_sanitize("address", "undefined")))
 
 __attribute__((noreturn)) SHIM_SWITCH static void shim_jump(shim_place place)

@@ -1,5 +1,6 @@
-/* fused/batched_layer/problem.c: what a layer and its operators move and compute, as counted by hand;
- * which floor binds them; and each size that no kernel can take is refused with a line that names it. */
+/* fused/batched_layer/problem.c: what a layer and its operators move and compute, as counted by
+ * hand; which floor binds them; and each size that no kernel can take is refused with a line that
+ * names it. */
 #include "fused/batched_layer/problem.h"
 
 #include <math.h>
@@ -116,7 +117,8 @@ static void operators(void **state)
     assert_string_equal(batched_operator_name(OP_LOOK), "look");
 }
 
-/* A product is bound by bytes at batch 64, by arithmetic at 256; the lesser floor counts nowhere. */
+/* A product is bound by bytes at batch 64, by arithmetic at 256; the lesser floor counts
+ * nowhere. */
 static void floors(void **state)
 {
     (void)state;

@@ -258,8 +258,8 @@ static void where_the_time_goes(void **unused)
     assert_non_null(strstr(f.evidence, "128x64 (128 blocks) 4.81"));
     assert_non_null(strstr(f.evidence, "64x64 (256 blocks) 5.57"));
     assert_non_null(strstr(f.evidence, "split along k 128x128_split4 (256 blocks) 7.10"));
-    /* 3.3 us at k = 512, 4.81 at 1024, 7.8 at 2048: at k = 0 2 x 3.3 - 4.81 and 2 x 4.81 - 7.8; of all
-     * four idle SMs are 1/33 */
+    /* 3.3 us at k = 512, 4.81 at 1024, 7.8 at 2048: at k = 0 2 x 3.3 - 4.81 and 2 x 4.81 - 7.8; of
+     * all four idle SMs are 1/33 */
     assert_non_null(strstr(f.evidence, "2048, 1.79 to 1.82 us (37 to 38 %)"));
     assert_non_null(strstr(f.evidence, "0.70 for the empty kernel"));
     assert_non_null(strstr(f.evidence, "4 idle SMs 0.15 us at most (3 %)"));

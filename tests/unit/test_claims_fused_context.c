@@ -98,7 +98,8 @@ static void growth_of_memory(void **unused)
 
 /* --- C44b ------------------------------------------------------------------------------------- */
 
-/* Exponents of time from 1024 to 8192 tokens; the fused time at 1024 tokens in a warm L2, over cold. */
+/* Exponents of time from 1024 to 8192 tokens; the fused time at 1024 tokens in a warm L2, over
+ * cold. */
 static enum claim_verdict of_time(double fused, double unfused, double warm)
 {
     struct bundle b = {0};

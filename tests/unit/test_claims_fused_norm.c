@@ -76,7 +76,8 @@ static void one_kernel_is_faster(void **unused)
     assert_int_equal(c40("C40b", c), CLAIM_NOT_TESTABLE);
 }
 
-/* Shares of what the L1s read that device memory supplies: fused, unfused, a kernel of the chain. */
+/* Shares of what the L1s read that device memory supplies: fused, unfused, a kernel of the
+ * chain. */
 static enum claim_verdict c40a(double fused, double unfused, double silu)
 {
     struct bundle b = {0};
@@ -99,8 +100,8 @@ static void cache_use(void **unused)
     assert_int_equal(c40a(0.5, 1.3, 1), CLAIM_NOT_TESTABLE); /* one kernel falls against three */
 }
 
-/* Shares of what loads ask that the caches serve: one kernel and three, of a large tensor and of one that
- * the L2 holds; three in the L2; a kernel that reads once. */
+/* Shares of what loads ask that the caches serve: one kernel and three, of a large tensor and of
+ * one that the L2 holds; three in the L2; a kernel that reads once. */
 struct c92 {
     double large, large_of_three, fits, fits_of_three, in_l2, silu;
 };

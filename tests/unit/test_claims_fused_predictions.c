@@ -344,8 +344,8 @@ static void fusion(struct bundle *b, const char *keys, double gain, double predi
     }
 }
 
-/* Fifteen fusions that gain 2 and are said to; `losers` that lose, and are said to although they cut
- * bytes; four that cut none. */
+/* Fifteen fusions that gain 2 and are said to; `losers` that lose, and are said to although they
+ * cut bytes; four that cut none. */
 struct scene {
     int losers;
     int wrong;         /* of the fifteen lose */

@@ -1,4 +1,5 @@
-/* The claims on a decoder's layer and a whole step: each verdict, and no verdict without its controls. */
+/* The claims on a decoder's layer and a whole step: each verdict, and no verdict without its
+ * controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -17,8 +18,8 @@ static const struct {
 enum { CONTEXTS = 4 };
 static const int contexts[CONTEXTS] = {128, 1024, 8192, 32768};
 
-/* A board: what a layer of 1B takes beyond a read of its bytes, how that grows with the model and with
- * the context, and what else is measured. */
+/* A board: what a layer of 1B takes beyond a read of its bytes, how that grows with the model and
+ * with the context, and what else is measured. */
 struct board {
     double beyond_us[WAYS];
     double by_model[MODELS], by_context[CONTEXTS];

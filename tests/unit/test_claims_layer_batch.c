@@ -1,4 +1,5 @@
-/* The claims on a decoder's layer at batch 1 to 64: each verdict, and no verdict without its controls. */
+/* The claims on a decoder's layer at batch 1 to 64: each verdict, and no verdict without its
+ * controls. */
 #include "tests/unit/test_claims_help.h"
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ static const char *const operators[OPERATORS] = {"norm",      "add", "qkv",     
                                                  "attention", "o",   "gate_up", "silu", "down"};
 static const double operator_us[OPERATORS] = {2.5, 2.5, 13, 2.5, 2, 66, 9, 60, 4, 30};
 
-/* A board: a layer of 8B and what fusing takes off, in microseconds; shares; and what controls ask. */
+/* A board: a layer of 8B and what fusing takes off, in microseconds; shares; and what controls
+ * ask. */
 struct board {
     double read_us[BATCHES], graph_us[BATCHES], off_us[BATCHES];
     double cut_off_us[AT_64]; /* the same, of micro-batches of 1 and 8 */

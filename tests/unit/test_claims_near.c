@@ -1,5 +1,6 @@
 /* A verdict near its threshold: the ledger moves each threshold by 10 %, and says so where another
- * verdict would come out. Tried on planted rules, and on every claim that a committed bundle decides. */
+ * verdict would come out. Tried on planted rules, and on every claim that a committed bundle
+ * decides. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static void near_to_a_control(void **unused)
     assert_null(near(&f));
 }
 
-/* --- 3 % faster --------------------------------------------------------------------------------------- */
+/* --- 3 % faster ------------------------------------------------------------------------------- */
 
 static double slower_by; /* of the second row */
 
@@ -135,7 +136,7 @@ static void near_to_faster(void **unused)
     assert_null(near(&f));
 }
 
-/* --- counts --------------------------------------------------------------------------------------- */
+/* --- counts ----------------------------------------------------------------------------------- */
 
 static size_t n_right;
 static const double MISSED = 0.10;
@@ -184,7 +185,7 @@ static void one_less_or_more(void **unused)
     assert_null(near(&f));
 }
 
-/* --- the committed bundles ---------------------------------------------------------------------- */
+/* --- the committed bundles -------------------------------------------------------------------- */
 
 static size_t decided, limits;
 

@@ -71,8 +71,8 @@ static void splits(void **state)
 }
 
 /* `gpufloor floor` knows the design, not this program: tiles and splits are the same. */
-/* Of 1b 16 layers; of others two, where those are cold: three times an L2 of 50 MiB or more. Of layers that
- * are so small that 64 of them are not, no chain is timed. */
+/* Of 1b 16 layers; of others two, where those are cold: three times an L2 of 50 MiB or more. Of
+ * layers that are so small that 64 of them are not, no chain is timed. */
 static void chains(void **state)
 {
     (void)state;

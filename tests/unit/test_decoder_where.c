@@ -1,5 +1,5 @@
-/* fused/decoder_layer/where.c: the parts of a layer's time add up to it, however skewed the waits are;
- * one odd launch of five moves no figure; a timeline is the mean of the layers. */
+/* fused/decoder_layer/where.c: the parts of a layer's time add up to it, however skewed the waits
+ * are; one odd launch of five moves no figure; a timeline is the mean of the layers. */
 #include "fused/decoder_layer/where.h"
 
 #include <math.h>

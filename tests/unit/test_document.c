@@ -1,5 +1,6 @@
-/* core/document.c: what is written is read back, what is malformed is refused in one line that names
- * the file, and no write ever leaves half a file, replaces one, or forgets a temporary one. */
+/* core/document.c: what is written is read back, what is malformed is refused in one line that
+ * names the file, and no write ever leaves half a file, replaces one, or forgets a temporary
+ * one. */
 #include "core/document.h"
 #include "core/parse.h"
 
@@ -100,7 +101,7 @@ static void assert_refused(const char *bytes, size_t size, const char *kind, con
 
 #define assert_refused_text(text, kind, word) assert_refused(text, strlen(text), kind, word)
 
-/* --- reading ----------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static void takes_what_is_whole(void **state)
 {
@@ -390,7 +391,7 @@ static void load_names_the_file(void **state)
     unlink(path);
 }
 
-/* --- small helpers ------------------------------------------------------------------------------------ */
+/* --- small helpers ---------------------------------------------------------------------------- */
 
 static void numbers_and_texts(void **state)
 {
@@ -458,7 +459,7 @@ static void time_is_utc(void **state)
     assert_true(year >= 2024 && month <= 12 && day <= 31 && hour < 24 && minute < 60 && second < 61);
 }
 
-/* --- writing ------------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static json_t *whole_bundle(void)
 {

@@ -82,8 +82,8 @@ static size_t false_alarms(uint64_t *state, size_t n_cards, size_t n_tables, dou
     return found;
 }
 
-/* The calculation never promises fewer false alarms than there are (but for 4 standard deviations of
- * chance), and not ten times as many, from seven cards on. */
+/* The calculation never promises fewer false alarms than there are (but for 4 standard deviations
+ * of chance), and not ten times as many, from seven cards on. */
 static void simulation_agrees(void **unused)
 {
     static const size_t cards[] = {3, 4, 5, 6, 7, 8, 12, 16, 32, 100};

@@ -9,7 +9,8 @@
 #include "report/floor/estimate.h"
 #include "report/floor/frozen.h"
 
-/* 4 TB/s, a graph's edge of 1000 ns, a product node of 1500 ns and its stream, attention of 2000. */
+/* 4 TB/s, a graph's edge of 1000 ns, a product node of 1500 ns and its stream, attention of
+ * 2000. */
 static const double RATE = 4e12, GRAPH = 1000, NODE = 1500, ATTENTION_NODE = 2000;
 /* ns: from the edge to the first bytes of a read, a load of the memory, a step's bytes behind an
  * edge; and bytes of a tile, of the shared memory of one SM. */
@@ -307,7 +308,8 @@ static void exchanges_take_the_place_of_edges(void **unused)
 }
 
 /* Beside a stream the words' way is long only until the ring stands full. Three tiles do so in each
- * gap but the one behind the merge: attention took less than a third of them, and the merge nothing. */
+ * gap but the one behind the merge: attention took less than a third of them, and the merge
+ * nothing. */
 static void a_way_is_slow_while_the_ring_fills(void **unused)
 {
     struct primitives p = primitives_known();
@@ -445,7 +447,7 @@ static void curves_are_lines_between_points(void **unused)
     assert_same(curve_at(&curve, 0, 1e7, CENTRE), 0); /* never less than nothing */
 }
 
-/* --- from rows ---------------------------------------------------------------------------------- */
+/* --- from rows -------------------------------------------------------------------------------- */
 
 #define PART_ROW(impl)                                                                             \
     "attention_decode.time{batch=1,context=8192,heads=32,kv_heads=8,d=128,type=bf16,impl=" impl    \
@@ -584,7 +586,7 @@ static void later_rows_are_taken_where_they_are(void **unused)
     json_decref(bundle.head);
 }
 
-/* --- files -------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static bool read_text(const char *text, struct model *model, char why[DOCUMENT_WHY])
 {

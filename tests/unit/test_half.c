@@ -1,5 +1,5 @@
-/* core/half.h: every one of the 65536 patterns of both types, against a conversion that goes another
- * way: the bits of the float that has the same value, after IEEE 754-2019 section 3.4. */
+/* core/half.h: every one of the 65536 patterns of both types, against a conversion that goes
+ * another way: the bits of the float that has the same value, after IEEE 754-2019 section 3.4. */
 #include "core/half.h"
 
 #include <string.h>

@@ -37,7 +37,7 @@ static uint64_t in_ms(int ms)
     return probe_host_ns() + (uint64_t)ms * 1000000;
 }
 
-/* --- the other rank ---------------------------------------------------------------------------- */
+/* --- the other rank --------------------------------------------------------------------------- */
 
 enum { ECHOES = 1, DIES, STOPS_IN_HEAD, STOPS_BEHIND_HEAD, STOPS_IN_BODY,
        IS_SILENT, BABBLES, IS_ANOTHERS, SAYS_LESS, DRIPS };
@@ -93,7 +93,7 @@ static int child(int what)
     }
 }
 
-/* --- this one ----------------------------------------------------------------------------------- */
+/* --- this one --------------------------------------------------------------------------------- */
 
 static struct probe_run run;
 

@@ -1,6 +1,6 @@
-/* The section of what lies between GPUs: the two-term model's exact answers, who is fastest at which
- * size, copies and what limits them, a layer, its figures, and nothing where nothing was measured. And
- * what other sections say of a bundle of several GPUs. */
+/* The section of what lies between GPUs: the two-term model's exact answers, who is fastest at
+ * which size, copies and what limits them, a layer, its figures, and nothing where nothing was
+ * measured. And what other sections say of a bundle of several GPUs. */
 #include "tests/unit/test_report_help.h"
 
 #include <math.h>
@@ -192,8 +192,8 @@ static void one_side(void **unused)
     end(&bundle, &s);
 }
 
-/* A node that may start early stands beside the others, and is not compared with them: NCCL's is the
- * fastest of those, and the finding tells of them. */
+/* A node that may start early stands beside the others, and is not compared with them: NCCL's is
+ * the fastest of those, and the finding tells of them. */
 static void early_start(void **unused)
 {
     struct bundle bundle = begin();
@@ -399,7 +399,7 @@ static void layer(void **unused)
     end(&bundle, &s);
 }
 
-/* --- other sections, of a bundle of several GPUs ----------------------------------------------- */
+/* --- other sections, of a bundle of several GPUs ---------------------------------------------- */
 
 static struct bundle begin_two(void)
 {

@@ -700,7 +700,8 @@ static void evidence_of_a_column(void **unused)
     }
 }
 
-/* An axis is named, a unit follows its number, and a label says what a number of order stands for. */
+/* An axis is named, a unit follows its number, and a label says what a number of order stands
+ * for. */
 static void evidence_of_a_point(void **unused)
 {
     static const struct {

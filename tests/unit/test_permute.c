@@ -1,4 +1,5 @@
-/* core/permute.h: a bijection at every size, whose ring is one cycle that no prefetcher can guess. */
+/* core/permute.h: a bijection at every size, whose ring is one cycle that no prefetcher can
+ * guess. */
 #include "core/permute.h"
 
 #include <stdlib.h>

@@ -7,10 +7,10 @@
 
 #include "report/claims/telling.h"
 
-/* Every judge must be able to reproduce and to refute, and says what it found in a sentence. Where the
- * environment has REACHED, a file, each verdict of a test goes there, and whether its sentence had to be
- * formed without the claim's own words; tests/contract/reach.py asks for both verdicts of every claim,
- * and for its words. */
+/* Every judge must be able to reproduce and to refute, and says what it found in a sentence. Where
+ * the environment has REACHED, a file, each verdict of a test goes there, and whether its sentence
+ * had to be formed without the claim's own words; tests/contract/reach.py asks for both verdicts of
+ * every claim, and for its words. */
 static inline void note_reached(const char *id, const struct finding *finding)
 {
     const char *path = getenv("REACHED");

@@ -1,5 +1,5 @@
-/* report/bundle/counted.c, and how a rule takes a counted figure. Documents are made by hand, with known
- * answers. */
+/* report/bundle/counted.c, and how a rule takes a counted figure. Documents are made by hand, with
+ * known answers. */
 #include "report/bundle/counted.h"
 
 #include <stdlib.h>

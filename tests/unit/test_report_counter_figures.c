@@ -1,5 +1,5 @@
-/* report/cli/counter_figures.c: what counters come to, on made-up cases with known answers; each word of "bound
- * by" and what keeps it from being said. */
+/* report/cli/counter_figures.c: what counters come to, on made-up cases with known answers; each
+ * word of "bound by" and what keeps it from being said. */
 #include "report/cli/counter_figures.h"
 
 #include <jansson.h>
@@ -25,7 +25,7 @@ static struct counter_figures figures(const char *counters, const char *metric, 
     return c;
 }
 
-/* --- levels ---------------------------------------------------------------------------------------- */
+/* --- levels ----------------------------------------------------------------------------------- */
 
 static void levels_add_up(void **state)
 {
@@ -106,7 +106,7 @@ static void claims_are_read(void **state)
     assert_int_equal(counter_claim(""), -1);
 }
 
-/* --- memory and time --------------------------------------------------------------------------------- */
+/* --- memory and time -------------------------------------------------------------------------- */
 
 static void own_bytes(void **state)
 {
@@ -200,7 +200,7 @@ static void cases_are_found(void **state)
     json_decref(like);
 }
 
-/* --- issue slots -------------------------------------------------------------------------------------- */
+/* --- issue slots ------------------------------------------------------------------------------ */
 
 static void losses(void **state)
 {
@@ -216,7 +216,7 @@ static void losses(void **state)
     assert_close(c.lost[1].share, 0.8 * 0.25, 1e-12);
 }
 
-/* --- bound by ------------------------------------------------------------------------------------------ */
+/* --- bound by --------------------------------------------------------------------------------- */
 
 static enum bound bound_of(const char *counters)
 {

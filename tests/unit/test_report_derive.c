@@ -209,7 +209,8 @@ static void from_rows(void **unused)
     json_decref(gpu);
 }
 
-/* Some footprints in all of seven rounds, the others in three. The capacity of the L2 by the former. */
+/* Some footprints in all of seven rounds, the others in three. The capacity of the L2 by the
+ * former. */
 static const struct row *capacity_by_few(struct rows *rows, const double *few, size_t n_few)
 {
     struct made made;

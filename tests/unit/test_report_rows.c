@@ -189,8 +189,8 @@ static void a_bundle(void **unused)
     json_decref(document);
 }
 
-/* The unit and direction of a row are its metric's own, or those that the run says of the name. The tick
- * of a time that accompanies cycles is found by their unit, whoever says it. */
+/* The unit and direction of a row are its metric's own, or those that the run says of the name. The
+ * tick of a time that accompanies cycles is found by their unit, whoever says it. */
 static void words_of_the_run(void **unused)
 {
     static const char text[] =

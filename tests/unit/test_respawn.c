@@ -1,5 +1,5 @@
-/* probe_respawn(): a program that runs itself and hears how it ended. Started with arguments, this test
- * is the child. */
+/* probe_respawn(): a program that runs itself and hears how it ended. Started with arguments, this
+ * test is the child. */
 #include "tests/unit/check.h"
 
 #include <poll.h>

@@ -1,5 +1,5 @@
-/* The bound of links/all_reduce against sums that are rounded once, rounded at each addition as a library
- * may do, and that lack an addend. */
+/* The bound of links/all_reduce against sums that are rounded once, rounded at each addition as a
+ * library may do, and that lack an addend. */
 #include "links/all_reduce/rounding.h"
 
 #include "core/draw.h"

@@ -28,7 +28,7 @@ const struct probe probe = {
     .name = "made_up", .what = "?", .method = 1, .metrics = metrics, .n_metrics = N_METRICS,
 };
 
-/* --- stand-ins for core/probe.c --------------------------------------------------------------------- */
+/* --- stand-ins for core/probe.c --------------------------------------------------------------- */
 
 static uint64_t now_ns;
 static double tick_ns;
@@ -54,7 +54,7 @@ void probe_fail(struct probe_run *r, const char *format, ...)
     longjmp(*r->leave, 1);
 }
 
-/* --- a run ------------------------------------------------------------------------------------------ */
+/* --- a run ------------------------------------------------------------------------------------ */
 
 static struct probe_run run, *const r = &run;
 
@@ -146,7 +146,7 @@ static int sample_all(int metric, double (*script)(int), uint64_t ns_a_pass)
     return sample_flagged(0, metric, script, ns_a_pass);
 }
 
-/* --- when the loop ends ------------------------------------------------------------------------------ */
+/* --- when the loop ends ----------------------------------------------------------------------- */
 
 static double constant(int i)
 {
@@ -296,8 +296,8 @@ static double settles(int i)
 static void looks_at_20_28_40(void **state)
 {
     (void)state;
-    /* At 20 nearly all differ; at 40 the 25 constant ones are too few (ranks 14 and 27); at 56 the 41
-     * fill the ranks around the median. */
+    /* At 20 nearly all differ; at 40 the 25 constant ones are too few (ranks 14 and 27); at 56 the
+     * 41 fill the ranks around the median. */
     assert_int_equal(sample_all(TIME, settles, 1), 56);
     assert_string_equal(text(last_case(), "stopped"), "stable");
 }
@@ -395,7 +395,7 @@ static void noisy(void **state)
     assert_true(number(m, "mad") < 1);
 }
 
-/* --- figures ----------------------------------------------------------------------------------------- */
+/* --- figures ---------------------------------------------------------------------------------- */
 
 static void per_unit_of_work(void **state)
 {
@@ -617,7 +617,8 @@ static void median_within_the_run(void **state)
     assert_close(probe_median(r, RATE), 1e10, 1e-12);
 }
 
-/* T(n) = ns_a_unit n + 5, but late_ns more for the shorter of n = 1000 and 2000: as rate and as time. */
+/* T(n) = ns_a_unit n + 5, but late_ns more for the shorter of n = 1000 and 2000: as rate and as
+ * time. */
 static void sample_late(double ns_a_unit, double late_ns)
 {
     assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
@@ -629,8 +630,8 @@ static void sample_late(double ns_a_unit, double late_ns)
         }
 }
 
-/* A slope is faster than what was possible where the shorter samples alone are slow. Whole samples never
- * are; half of the work left out, or a tenth, is seen by both. */
+/* A slope is faster than what was possible where the shorter samples alone are slow. Whole samples
+ * never are; half of the work left out, or a tenth, is seen by both. */
 static void whole_samples_are_not_too_fast(void **state)
 {
     const double least_ns = 1, most_rate = 1e9; /* of a unit, what is possible */
@@ -688,7 +689,7 @@ static void whole_of_nothing(void **state)
     assert_nan(probe_whole(r, HIGHER));
 }
 
-/* --- single values ------------------------------------------------------------------------------------- */
+/* --- single values ---------------------------------------------------------------------------- */
 
 static void single_values(void **state)
 {
@@ -814,7 +815,7 @@ static void a_missing_value_stays_in_its_case(void **state)
     assert_non_null(metric_of(one, "count"));
 }
 
-/* --- the SM clock --------------------------------------------------------------------------------------- */
+/* --- the SM clock ----------------------------------------------------------------------------- */
 
 enum { PASSES = 22 }; /* of a case whose samples are all the same: two to warm up, and twenty */
 
@@ -916,7 +917,7 @@ static void clock_of_the_next_case(void **state)
     assert_null(json_object_get(one, "discarded"));
 }
 
-/* --- which cases run ------------------------------------------------------------------------------------- */
+/* --- which cases run -------------------------------------------------------------------------- */
 
 static void once_is_first_and_last(void **state)
 {
@@ -1047,7 +1048,7 @@ static void check_runs_the_body_once(void **state)
     assert_int_equal(json_array_size(r->cases), 0);
 }
 
-/* --- mistakes of a probe ---------------------------------------------------------------------------------- */
+/* --- mistakes of a probe ---------------------------------------------------------------------- */
 
 static void mistakes(void **state)
 {
@@ -1065,7 +1066,7 @@ static void mistakes(void **state)
     assert_string_equal(failure_of(probe_sample(r, TIME, 1, 1)), "");
 }
 
-/* --- raw samples -------------------------------------------------------------------------------------------- */
+/* --- raw samples ------------------------------------------------------------------------------ */
 
 static void raw_samples(void **state)
 {
@@ -1088,7 +1089,7 @@ static void raw_samples(void **state)
     free(written);
 }
 
-/* --- a watch, as --counters sets one ------------------------------------------------------------------ */
+/* --- a watch, as --counters sets one ---------------------------------------------------------- */
 
 static char watched[32];
 

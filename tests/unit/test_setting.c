@@ -1,5 +1,5 @@
-/* setting, machine: how a GPU was set is read once, and said in the same words by `check`, which asks for each
- * setting, and by `run` and `report`, which name those that were changed. */
+/* setting, machine: how a GPU was set is read once, and said in the same words by `check`, which
+ * asks for each setting, and by `run` and `report`, which name those that were changed. */
 #include "tests/unit/check.h"
 
 #include "core/document.h"

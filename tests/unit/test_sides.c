@@ -1,6 +1,6 @@
-/* core/sides.h on an invented GPU: its memory's homes follow the parity of some bits of an address, some
- * words answer late, and some GPUs have no sides or follow another rule. The address is all that counts:
- * no memory is touched. */
+/* core/sides.h on an invented GPU: its memory's homes follow the parity of some bits of an address,
+ * some words answer late, and some GPUs have no sides or follow another rule. The address is all
+ * that counts: no memory is touched. */
 #include "core/sides.h"
 
 #include <stdlib.h>
@@ -112,7 +112,8 @@ static uint32_t home_of(const struct gpu *g, uint64_t at)
     return g->home(g, at) ^ side_of_sm(g, 0);
 }
 
-/* Is piece k of each side in the k-th SIDES_BOTH, and home there? Then each 4 KiB have one place. */
+/* Is piece k of each side in the k-th SIDES_BOTH, and home there? Then each 4 KiB have one
+ * place. */
 static bool is_right(const struct found *f, const struct gpu *g)
 {
     const uint32_t is_swapped = f->sides.map.is_swapped;

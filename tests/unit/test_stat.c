@@ -7,7 +7,7 @@
 
 #include "tests/unit/check.h"
 
-/* --- medians, quantiles, summaries --------------------------------------------------------------- */
+/* --- medians, quantiles, summaries ------------------------------------------------------------ */
 
 static void medians(void **state)
 {
@@ -120,7 +120,7 @@ static void best_of_first(void **state)
     assert_same(stat_least_of_first(values, 1, 100), 5);
 }
 
-/* --- the interval of a median -------------------------------------------------------------------- */
+/* --- the interval of a median ----------------------------------------------------------------- */
 
 /* Conover, "Practical Nonparametric Statistics", and any binomial table, at 95 %. */
 static void ranks_of_the_table(void **state)
@@ -197,7 +197,7 @@ static void ranks_of_many(void **state)
     }
 }
 
-/* --- the interval of a ratio --------------------------------------------------------------------- */
+/* --- the interval of a ratio ------------------------------------------------------------------ */
 
 /* Values whose pairwise ratios are all different, so that a ratio tells its rank. */
 static void distinct(double *values, size_t n, uint64_t seed)
@@ -212,8 +212,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Which of the n*m sorted ratios bounds the interval from below (from 1; 0: no interval); checks that
- * the upper one mirrors it and that the centre is the median of the ratios. */
+/* Which of the n*m sorted ratios bounds the interval from below (from 1; 0: no interval); checks
+ * that the upper one mirrors it and that the centre is the median of the ratios. */
 static size_t rank_of_ratio(size_t n, size_t m, double confidence)
 {
     double fresh[STAT_RATIO_MAX], old[STAT_RATIO_MAX];
@@ -241,8 +241,8 @@ static size_t rank_of_ratio(size_t n, size_t m, double confidence)
     return k + 1;
 }
 
-/* Over every way to deal the ranks of n+m equal-footed values to the two samples: the share in which
- * at least k pairs lie each way round, which is when the interval covers the truth. */
+/* Over every way to deal the ranks of n+m equal-footed values to the two samples: the share in
+ * which at least k pairs lie each way round, which is when the interval covers the truth. */
 static double ratio_coverage(unsigned n, unsigned m, size_t k)
 {
     unsigned long covered = 0, all = 0;
@@ -321,7 +321,7 @@ static void ratio_refuses(void **state)
     assert_same(ratio.centre, 1);
 }
 
-/* --- properties ----------------------------------------------------------------------------------- */
+/* --- properties ------------------------------------------------------------------------------- */
 
 static void shuffle(double *values, size_t n, uint64_t *seed)
 {
@@ -418,7 +418,7 @@ static void disjoint(void **state)
     assert_false(stat_disjoint((double[]){1}, 1, NULL, 0));
 }
 
-/* --- slopes and deviations ------------------------------------------------------------------------- */
+/* --- slopes and deviations -------------------------------------------------------------------- */
 
 static void slopes(void **state)
 {
@@ -428,8 +428,8 @@ static void slopes(void **state)
     assert_same(stat_slope(8, 1, 5, 2), -3);
 }
 
-/* T(n) = 500 + 31 n, and noise that only adds, as interrupts do. The minimum of each side has met no
- * noise once in 200 samples, so its slope is right; the minimum of paired differences is not. */
+/* T(n) = 500 + 31 n, and noise that only adds, as interrupts do. The minimum of each side has met
+ * no noise once in 200 samples, so its slope is right; the minimum of paired differences is not. */
 static void slope_of_noisy_minima(void **state)
 {
     enum { N = 200 };

@@ -64,7 +64,8 @@ static void one_operation(void **unused)
     assert_true(is(overlap_of(tasks, BLOCKS, ITEMS, 1, 0).stamped, 0.1));
 }
 
-/* Two operations of one layer are one layer; the second of one and the first of the next are two. */
+/* Two operations of one layer are one layer; the second of one and the first of the next are
+ * two. */
 static void layers(void **unused)
 {
     struct two_layers_task tasks[ALL] = {{0}};

@@ -2,20 +2,21 @@
 // merge of the splits. Keys and values come in tiles of whole rows, first the keys and then their
 // values; softmax is computed online, in powers of two.
 //
-// Both products are by the warp's matrix instruction (core/device/mma.cuh): by multiply-adds and shuffles
-// a split of 64 keys that lay in shared memory took 2.1 us. A warp takes 8 keys at a time.
+// Both products are by the warp's matrix instruction (core/device/mma.cuh): by multiply-adds and
+// shuffles a split of 64 keys that lay in shared memory took 2.1 us. A warp takes 8 keys at a time.
 //
-// Scores: keys are A as they lie in memory, as weights are in rows.cuh: lane (g, t) loads 16 bytes of each
-// half of a line of 128 bytes of key g, and q is B, column 2h the lower and 2h + 1 the upper half of head h.
-// Each lane ends with the score of key g and head t; where a group has more than four heads, of t + 4 too.
+// Scores: keys are A as they lie in memory, as weights are in rows.cuh: lane (g, t) loads 16 bytes
+// of each half of a line of 128 bytes of key g, and q is B, column 2h the lower and 2h + 1 the
+// upper half of head h. Each lane ends with the score of key g and head t; where a group has more
+// than four heads, of t + 4 too.
 //
-// Output: A has the heads' weights of the 8 keys, rows 0 to 7 their upper bits and rows 8 to 15 what bf16
-// leaves of them, so that weights keep 16 bits. B is the values: lane (g, t) loads 16 bytes of keys 2t and
-// 2t + 1, elements 8g to 8g + 7, and column g of product j is element 8g + j. Lane (g, t) ends with
-// elements 16t to 16t + 15 of each 64 of head g.
+// Output: A has the heads' weights of the 8 keys, rows 0 to 7 their upper bits and rows 8 to 15
+// what bf16 leaves of them, so that weights keep 16 bits. B is the values: lane (g, t) loads 16
+// bytes of keys 2t and 2t + 1, elements 8g to 8g + 7, and column g of product j is element 8g + j.
+// Lane (g, t) ends with elements 16t to 16t + 15 of each 64 of head g.
 //
-// Each warp keeps its own maximum, sum and row of every head. States are merged in a fixed order: warps,
-// then splits.
+// Each warp keeps its own maximum, sum and row of every head. States are merged in a fixed order:
+// warps, then splits.
 #ifndef FUSED_COMMON_DECODER_ATTENTION_CUH
 #define FUSED_COMMON_DECODER_ATTENTION_CUH
 
@@ -30,8 +31,8 @@ template <uint32_t D, uint32_t G> struct attention_width {
     static_assert(D % 64 == 0 && G % 4 == 0 && G <= 8 && TILE % STRIDE == 0, "whole turns in a tile");
 };
 
-// Of a warp. most, sum: of head t + 4n; sum: of this lane's keys alone. row: see above; of a product's
-// four numbers, the two of the upper bits and the two of the rest.
+// Of a warp. most, sum: of head t + 4n; sum: of this lane's keys alone. row: see above; of a
+// product's four numbers, the two of the upper bits and the two of the rest.
 template <uint32_t D, uint32_t G> struct attention_state {
     float most[G / 4], sum[G / 4], row[D / 64][8][4];
 };
@@ -69,9 +70,9 @@ __device__ __forceinline__ void attention_q(uint4 (&q)[G / 4][D / 64], const cha
         }
 }
 
-// 8 keys. key(b), byte b of this lane's key g; value(i, b), byte b of key 2t + i: functions that load 16
-// bytes. is_there: whether key g is one; those that are not come after those that are, and what is loaded
-// for them has to be finite.
+// 8 keys. key(b), byte b of this lane's key g; value(i, b), byte b of key 2t + i: functions that
+// load 16 bytes. is_there: whether key g is one; those that are not come after those that are, and
+// what is loaded for them has to be finite.
 template <uint32_t D, uint32_t G, typename KEY, typename VALUE>
 __device__ __forceinline__ void
 attention_take(struct attention_state<D, G> &s, const uint4 (&q)[G / 4][D / 64], float by,

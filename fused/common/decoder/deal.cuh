@@ -1,4 +1,5 @@
-// The code of decoder.h. Kernels include this file; fused/common/decoder.c compiles it for the host.
+// The code of decoder.h. Kernels include this file; fused/common/decoder.c compiles it for the
+// host.
 #ifndef FUSED_COMMON_DECODER_DEAL_CUH
 #define FUSED_COMMON_DECODER_DEAL_CUH
 

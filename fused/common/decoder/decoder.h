@@ -2,8 +2,8 @@
  * dealt out to blocks. For C and CUDA alike; the device functions are in the .cuh files beside it.
  *
  * A layer is RMSNorm, QKV, rotary embedding, KV append, attention by groups of heads (GQA), O plus
- * residual, RMSNorm, gate and up, SiLU, down plus residual. Weights, keys, values and what goes into
- * a product are bf16; the residual, sums and softmax are fp32. Position context - 1 is the new
+ * residual, RMSNorm, gate and up, SiLU, down plus residual. Weights, keys, values and what goes
+ * into a product are bf16; the residual, sums and softmax are fp32. Position context - 1 is the new
  * token's; rows 0 ... context - 2 of the cache are old.
  *
  * Six steps depend on each other: QKV, attention over a split of the keys, the merge of the splits,
@@ -17,7 +17,8 @@
 #include "core/device/grid_barrier.h"
 #include "core/device/sides.h"
 
-/* The code is in deal.cuh, which kernels include, and which fused/common/decoder.c compiles for the host. */
+/* The code is in deal.cuh, which kernels include, and which fused/common/decoder.c compiles for the
+ * host. */
 #ifdef __CUDACC__
 #define DECODER_FUNCTION static __host__ __device__ __forceinline__
 #else
@@ -56,8 +57,8 @@ enum decoder_matrix {
     DECODER_PLANS
 };
 
-/* Rows are dealt out in units that one thread finishes: the two halves of a rotary pair, gate and up
- * of two neighbours of the intermediate, or one row. */
+/* Rows are dealt out in units that one thread finishes: the two halves of a rotary pair, gate and
+ * up of two neighbours of the intermediate, or one row. */
 DECODER_FUNCTION uint32_t decoder_unit_rows(enum decoder_matrix m);
 DECODER_FUNCTION uint32_t decoder_units(const struct decoder_shape *s, enum decoder_matrix m);
 DECODER_FUNCTION uint32_t decoder_columns(const struct decoder_shape *s, enum decoder_matrix m);
@@ -89,7 +90,7 @@ DECODER_FUNCTION struct decoder_share decoder_share_by(const struct decoder_plan
 DECODER_FUNCTION uint32_t decoder_turn_after(const struct decoder_plan *p, uint32_t blocks,
                                            uint32_t turn);
 
-/* --- memory ------------------------------------------------------------------------------------ */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 DECODER_FUNCTION uint64_t decoder_aligned(uint64_t bytes);
 DECODER_FUNCTION uint64_t decoder_matrix_bytes(const struct decoder_shape *s, enum decoder_matrix m);
@@ -133,13 +134,13 @@ DECODER_FUNCTION struct decoder_shared decoder_shared_of(const struct decoder_sh
                                                        uint32_t batch, uint32_t stages,
                                                        int has_residual);
 
-/* --- near ---------------------------------------------------------------------------------------- */
+/* --- near ------------------------------------------------------------------------------------- */
 
 /* A copy of the matrices in which each SM's rows lie in the memory behind its own half of the L2
- * (core/sides.h). Rows lie in pairs: chunk c of both is a piece of SIDES_PIECE bytes. Units are dealt out
- * in groups of at least two rows, of which side 0 has the first, the third ..., and side 1 the others.
- * Piece k of a side's rows is in that half of the matrix's k-th SIDES_BOTH bytes whose home is that
- * side. */
+ * (core/sides.h). Rows lie in pairs: chunk c of both is a piece of SIDES_PIECE bytes. Units are
+ * dealt out in groups of at least two rows, of which side 0 has the first, the third ..., and side
+ * 1 the others. Piece k of a side's rows is in that half of the matrix's k-th SIDES_BOTH bytes
+ * whose home is that side. */
 DECODER_FUNCTION uint32_t decoder_near_group(enum decoder_matrix m); /* units of a group */
 DECODER_FUNCTION uint32_t decoder_near_pairs(enum decoder_matrix m); /* pairs of rows of a group */
 DECODER_FUNCTION uint32_t decoder_near_groups(const struct decoder_shape *s, enum decoder_matrix m,
@@ -184,7 +185,7 @@ ARGS_SIZE(struct decoder_move_args, 88);
 /* The old keys of one split. The last split has the new key besides. */
 DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits, uint32_t split);
 
-/* --- arguments ---------------------------------------------------------------------------------- */
+/* --- arguments -------------------------------------------------------------------------------- */
 
 /* Moments of one block in one step of one layer, by the SM's clock: see layer.cuh. */
 enum decoder_stamp {

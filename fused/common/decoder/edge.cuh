@@ -20,9 +20,10 @@
 //
 // join(), once a launch; then open() with each layer's mail and epoch.
 //
-// Words are taken in pairs, 8 or 16 bytes at a time: `first`, `step` and `end` count pairs; `first` is
-// before `end`. A pair at or beyond `end` is not taken, and word[i] of it is not written. All are
-// polled until all are there: to poll one, and then to load the rest, costs a way through the L2 more.
+// Words are taken in pairs, 8 or 16 bytes at a time: `first`, `step` and `end` count pairs; `first`
+// is before `end`. A pair at or beyond `end` is not taken, and word[i] of it is not written. All
+// are polled until all are there: to poll one, and then to load the rest, costs a way through the
+// L2 more.
 #ifndef FUSED_COMMON_DECODER_EDGE_CUH
 #define FUSED_COMMON_DECODER_EDGE_CUH
 

@@ -1,12 +1,12 @@
 // The steps of a decoder layer, for kernels that stay and for kernels that are one step.
 //
-// A step takes what the step before handed over (edge.cuh), has its share of a matrix or of the cache
-// pass (ring.cuh, rows.cuh, attention.cuh), and hands over its own words. All of them are functions of
-// all DECODER_THREADS threads of a block, under EDGE (how words are handed over) and SOURCE (where
-// weights come from), for a batch of B.
+// A step takes what the step before handed over (edge.cuh), has its share of a matrix or of the
+// cache pass (ring.cuh, rows.cuh, attention.cuh), and hands over its own words. All of them are
+// functions of all DECODER_THREADS threads of a block, under EDGE (how words are handed over) and
+// SOURCE (where weights come from), for a batch of B.
 //
-// RMSNorm costs no step: its factor is common to all of x, so a product takes x without it, rounded to
-// bf16, and the factor goes to the sums.
+// RMSNorm costs no step: its factor is common to all of x, so a product takes x without it, rounded
+// to bf16, and the factor goes to the sums.
 #ifndef FUSED_COMMON_DECODER_LAYER_CUH
 #define FUSED_COMMON_DECODER_LAYER_CUH
 
@@ -55,7 +55,7 @@ __device__ __forceinline__ float2 decoder_two(uint2 words)
     return make_float2(__uint_as_float(words.x), __uint_as_float(words.y));
 }
 
-/* --- what a step takes -------------------------------------------------------------------------- */
+/* --- what a step takes ------------------------------------------------------------------------ */
 
 // x of a product: `columns` bf16 for each sequence, words `from` ... of the mail.
 template <uint32_t B, typename BLOCK>
@@ -143,7 +143,7 @@ __device__ __forceinline__ void decoder_take_last(BLOCK &k, uint32_t from)
     decoder_sync();
 }
 
-/* --- the steps ---------------------------------------------------------------------------------- */
+/* --- the steps -------------------------------------------------------------------------------- */
 
 // The block's rows of a matrix, and whose turn is next.
 template <typename BLOCK>
@@ -205,8 +205,8 @@ __device__ __forceinline__ char *decoder_cache_of(const BLOCK &k, uint32_t batch
            (uint64_t)(b * s.kv_heads + kv_head) * k.a.capacity * (2 * s.head_dim);
 }
 
-// The two halves of a pair of q, k or v behind its product: rotated, unless it is of v. The new key and
-// value go to the cache, too.
+// The two halves of a pair of q, k or v behind its product: rotated, unless it is of v. The new key
+// and value go to the cache, too.
 template <typename BLOCK>
 __device__ __forceinline__ uint32_t decoder_rotate(const BLOCK &k, uint32_t unit, float2 two)
 {
@@ -270,15 +270,15 @@ template <typename BLOCK> __device__ __forceinline__ struct decoder_part decoder
     return {blockIdx.x % k.a.splits, heads % k.a.shape.kv_heads, heads / k.a.shape.kv_heads};
 }
 
-// What attention needs in shared memory, from x on: the rows of bf16 of q of the group, of the new key and
-// of the new value; and then the warps' states, from this byte on.
+// What attention needs in shared memory, from x on: the rows of bf16 of q of the group, of the new
+// key and of the new value; and then the warps' states, from this byte on.
 template <uint32_t D> __device__ __forceinline__ uint32_t decoder_states_at(uint32_t group)
 {
     return (group + 2) * (2 * D);
 }
 
-// Gets q of the group, and the new key and value where this is the last split. A word is elements i and
-// i + D/2.
+// Gets q of the group, and the new key and value where this is the last split. A word is elements i
+// and i + D/2.
 template <uint32_t D, typename BLOCK>
 __device__ __forceinline__ void decoder_take_q(BLOCK &k, uint32_t batch)
 {
@@ -304,8 +304,8 @@ __device__ __forceinline__ void decoder_take_q(BLOCK &k, uint32_t batch)
 }
 
 // The pair of words with what a split is worth of a head: its maximum and its sum, and behind them
-// elements 2i and 2i + 1 of its row. The splits of a pair lie side by side, where a warp takes them by few
-// lines: every line that is asked for beside a stream may be the one that comes late.
+// elements 2i and 2i + 1 of its row. The splits of a pair lie side by side, where a warp takes them
+// by few lines: every line that is asked for beside a stream may be the one that comes late.
 template <typename BLOCK>
 __device__ __forceinline__ uint32_t decoder_split_at(const BLOCK &k, uint32_t head, uint32_t split)
 {
@@ -317,7 +317,8 @@ __device__ __forceinline__ uint32_t decoder_split_row(const BLOCK &k, uint32_t i
     return (1 + i) * k.a.splits;
 }
 
-// Hands over the warps' states as one: what a split is worth, or, where there is one split, the row.
+// Hands over the warps' states as one: what a split is worth, or, where there is one split, the
+// row.
 template <uint32_t D, uint32_t G, typename BLOCK>
 __device__ __forceinline__ void decoder_put_states(BLOCK &k, const struct decoder_part &part,
                                                    const float *states)
@@ -406,8 +407,8 @@ __device__ __forceinline__ void decoder_step_attention(BLOCK &k, uint32_t batch)
     decoder_sync(); // the next step's x comes to where the states are
 }
 
-// A warp merges the splits of two neighbouring elements of a head: a half of the warp for each, a lane
-// for each split.
+// A warp merges the splits of two neighbouring elements of a head: a half of the warp for each, a
+// lane for each split.
 template <typename BLOCK>
 __device__ __forceinline__ void decoder_step_merge(BLOCK &k, uint32_t batch)
 {
@@ -436,7 +437,7 @@ __device__ __forceinline__ void decoder_step_merge(BLOCK &k, uint32_t batch)
     }
 }
 
-/* --- the head ----------------------------------------------------------------------------------- */
+/* --- the head --------------------------------------------------------------------------------- */
 
 struct decoder_best {
     float logit;
@@ -499,10 +500,11 @@ __device__ __forceinline__ void decoder_put_best(BLOCK &k, const struct decoder_
     }
 }
 
-/* --- a product ---------------------------------------------------------------------------------- */
+/* --- a product -------------------------------------------------------------------------------- */
 
 // x is there: the block's rows of m, all of it handed over. The code stands once in a kernel that
-// stays, whatever m: code that does not fit the instruction cache has to come from the L2 every time.
+// stays, whatever m: code that does not fit the instruction cache has to come from the L2 every
+// time.
 template <uint32_t B, bool WATCHED, typename BLOCK>
 __device__ __forceinline__ void decoder_product(BLOCK &k, enum decoder_matrix m)
 {
@@ -535,8 +537,8 @@ __device__ __forceinline__ struct decoder_best decoder_take_best(BLOCK &k, uint3
     return decoder_best_of_block(best, k.few + DECODER_BATCH * (1 + DECODER_WARPS));
 }
 
-// The residual of a sequence becomes the embedding of its token, one of so many. Where all logits are NaN
-// no token was chosen.
+// The residual of a sequence becomes the embedding of its token, one of so many. Where all logits
+// are NaN no token was chosen.
 template <typename BLOCK>
 __device__ __forceinline__ void decoder_embed(BLOCK &k, uint32_t b, uint32_t token, uint32_t tokens)
 {

@@ -6,10 +6,10 @@
 
 static constexpr float MERGE_NOTHING = -1e30f; // a score that gets no weight
 
-// Merges parts `first` to first + N - 1 of `all`, in their order, into what has been merged before: the
-// greatest score, the sum of weights, and W pairs of the row. At the start these are MERGE_NOTHING and 0.
-// A part that is not there gets no weight, and no branch goes around it: behind a branch each part's
-// exponential waits for the part before.
+// Merges parts `first` to first + N - 1 of `all`, in their order, into what has been merged before:
+// the greatest score, the sum of weights, and W pairs of the row. At the start these are
+// MERGE_NOTHING and 0. A part that is not there gets no weight, and no branch goes around it:
+// behind a branch each part's exponential waits for the part before.
 template <uint32_t N, uint32_t W>
 __device__ __forceinline__ void merge_parts(float &most, float &sum, float2 (&row)[W],
                                             float2 (&state)[N], const float2 (&part)[N][W],

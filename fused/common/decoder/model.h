@@ -57,7 +57,8 @@ double decoder_problem_bytes(const struct decoder_problem *p);
  * cold. 0: so many that no chain of them is timed. */
 uint32_t decoder_chain_layers(const struct decoder_problem *p, double l2_bytes);
 
-/* Has each SM rows of every product in a copy that lies near? It must hand some over: see edge.cuh. */
+/* Has each SM rows of every product in a copy that lies near? It must hand some over: see
+ * edge.cuh. */
 bool decoder_near_suits(const struct decoder_shape *s, const struct sides_map *map);
 
 /* Dynamic shared memory of a block; has_residual: of a kernel that stays. */

@@ -1,7 +1,7 @@
 // Rows that lie in the memory behind the block's own half of the L2: see decoder.h.
 //
-// Of a stream from anywhere, half comes through the link between the halves of the L2, which words from
-// block to block need, too. Of a stream from near memory nothing does (docs/FINDINGS.md).
+// Of a stream from anywhere, half comes through the link between the halves of the L2, which words
+// from block to block need, too. Of a stream from near memory nothing does (docs/FINDINGS.md).
 #ifndef FUSED_COMMON_DECODER_NEAR_CUH
 #define FUSED_COMMON_DECODER_NEAR_CUH
 

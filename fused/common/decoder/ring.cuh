@@ -1,14 +1,14 @@
-// Where weights, old keys and old values come from: by a ring of tiles in shared memory that a warp of
-// its own keeps full, or straight from memory.
+// Where weights, old keys and old values come from: by a ring of tiles in shared memory that a warp
+// of its own keeps full, or straight from memory.
 //
-// The ring holds what the block will read next, whatever step or layer that is for: the producer never
-// waits for an activation. Both sides walk through the same tiles in the same order (layer.cuh). A
-// stage is a tile of at most DECODER_TILE_BYTES, with a barrier "full" that the copy signals, and a
-// barrier "empty" on which each computing warp arrives once.
+// The ring holds what the block will read next, whatever step or layer that is for: the producer
+// never waits for an activation. Both sides walk through the same tiles in the same order
+// (layer.cuh). A stage is a tile of at most DECODER_TILE_BYTES, with a barrier "full" that the copy
+// signals, and a barrier "empty" on which each computing warp arrives once.
 //
-// The producer has at most `in_flight` tiles on their way. The thought was that words that go from block
-// to block wait behind them in the memory's queues; on an H200 three to sixteen make no difference, and
-// two do not keep the memory busy (docs/FINDINGS.md).
+// The producer has at most `in_flight` tiles on their way. The thought was that words that go from
+// block to block wait behind them in the memory's queues; on an H200 three to sixteen make no
+// difference, and two do not keep the memory busy (docs/FINDINGS.md).
 #ifndef FUSED_COMMON_DECODER_RING_CUH
 #define FUSED_COMMON_DECODER_RING_CUH
 
@@ -71,8 +71,8 @@ __device__ __forceinline__ void ring_fill(struct ring &r, uint32_t pieces, const
     ring::step(r.stages, r.stage, r.parity);
 }
 
-// begin() waits for the next tile; end() gives the oldest one back that has not been given back yet. So
-// a tile may be begun while another is in use.
+// begin() waits for the next tile; end() gives the oldest one back that has not been given back
+// yet. So a tile may be begun while another is in use.
 struct source_ring {
     enum { IS_RING = 1 };
     struct ring ring;

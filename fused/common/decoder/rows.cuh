@@ -1,17 +1,19 @@
-// A block's rows of a matrix times the vectors of a batch: bf16 times bf16, sums in fp32, by the warp's
-// matrix instruction (core/device/mma.cuh): multiply-adds and the sums of lanes would take longer than
-// the bytes.
+// A block's rows of a matrix times the vectors of a batch: bf16 times bf16, sums in fp32, by the
+// warp's matrix instruction (core/device/mma.cuh): multiply-adds and the sums of lanes would take
+// longer than the bytes.
 //
-// Rows are taken DECODER_TILE_ROWS = 8 at a time, and DECODER_CHUNK columns. A warp has two lines of 128
-// bytes of each row of a chunk. Lane (g, t) loads 16 bytes of each half of a line of row g; where g is
-// odd, the upper half first, so that the lanes of two rows never want the same banks. These words are A
-// as they come, once columns are renamed: rows g and g + 8 of A are the two halves of the line of row g.
-// B has column 2b for the lower half of sequence b's vector, and 2b + 1 for the upper: of C the lane
-// needs two numbers, and their sum is that of row g and sequence t. The other two are of no use.
+// Rows are taken DECODER_TILE_ROWS = 8 at a time, and DECODER_CHUNK columns. A warp has two lines
+// of 128 bytes of each row of a chunk. Lane (g, t) loads 16 bytes of each half of a line of row g;
+// where g is odd, the upper half first, so that the lanes of two rows never want the same banks.
+// These words are A as they come, once columns are renamed: rows g and g + 8 of A are the two
+// halves of the line of row g. B has column 2b for the lower half of sequence b's vector, and 2b +
+// 1 for the upper: of C the lane needs two numbers, and their sum is that of row g and sequence t.
+// The other two are of no use.
 //
-// A thread holds the sums of DECODER_BLOCK_ROWS rows; the eight warps' sums of a round of rows meet in
-// shared memory, where one thread finishes each unit. Every sum is added in an order that depends on
-// nothing but the number of columns: all packagings give the same bits, on any number of blocks.
+// A thread holds the sums of DECODER_BLOCK_ROWS rows; the eight warps' sums of a round of rows meet
+// in shared memory, where one thread finishes each unit. Every sum is added in an order that
+// depends on nothing but the number of columns: all packagings give the same bits, on any number of
+// blocks.
 #ifndef FUSED_COMMON_DECODER_ROWS_CUH
 #define FUSED_COMMON_DECODER_ROWS_CUH
 
@@ -81,8 +83,8 @@ __device__ __forceinline__ void rows_multiply(float (&sum)[4], uint4 first, uint
     mma_bf16(sum, first.z, second.z, first.w, second.w, x.z, x.w);
 }
 
-// Loads the two halves of the lane's lines of one row, from where that row's chunk begins. Beyond a short
-// chunk's end it loads the row's last words again: there x is zero.
+// Loads the two halves of the lane's lines of one row, from where that row's chunk begins. Beyond a
+// short chunk's end it loads the row's last words again: there x is zero.
 template <typename SOURCE>
 __device__ __forceinline__ void rows_load(uint4 (&w)[ROWS_LINES][2], const char *row, uint32_t bytes)
 {
@@ -118,8 +120,8 @@ __device__ __forceinline__ void rows_chunk(float (&sum)[ROWS_TILES][4], const st
                 rows_multiply(sum[q], w[q][l][0], w[q][l][1], part[l]);
 }
 
-// The same from the ring, all chunks, of TILES tiles: two at a time, so that neither waits for its sums.
-// What the last one has beyond the block's rows is old: its sums are dropped.
+// The same from the ring, all chunks, of TILES tiles: two at a time, so that neither waits for its
+// sums. What the last one has beyond the block's rows is old: its sums are dropped.
 template <uint32_t B, uint32_t TILES, bool WATCHED, typename SOURCE>
 __device__ __forceinline__ void rows_from_ring(float (&sum)[ROWS_TILES][4], SOURCE &source,
                                                const struct rows &r, const uint4 *x)
@@ -149,9 +151,9 @@ __device__ __forceinline__ void rows_from_ring(float (&sum)[ROWS_TILES][4], SOUR
 }
 
 // All of the block's rows. x: B vectors of `columns` bf16, in shared memory. Afterwards each unit's
-// sums are given to one thread: finish(unit, b, sums of its rows, DECODER_UNIT_ROWS at most). `sums`: shared memory, see
-// decoder_shared; of each warp, of each sequence, a round of rows. The caller synchronises before, once
-// x is there.
+// sums are given to one thread: finish(unit, b, sums of its rows, DECODER_UNIT_ROWS at most).
+// `sums`: shared memory, see decoder_shared; of each warp, of each sequence, a round of rows. The
+// caller synchronises before, once x is there.
 template <uint32_t B, bool WATCHED, typename SOURCE, typename ROWS, typename FINISH>
 __device__ __forceinline__ void rows_take(SOURCE &source, const ROWS &r,
                                           const struct decoder_shape &s, const uint4 *x, float *sums,

@@ -1,6 +1,6 @@
-// Layers of a decoder, or whole steps of one token each, in a kernel that stays: one block on every SM,
-// launched cooperatively. Between steps words are handed over by EDGE (edge.cuh); weights come from SOURCE
-// (ring.cuh). WATCHED: a twin that writes stamps and lets blocks wait at random.
+// Layers of a decoder, or whole steps of one token each, in a kernel that stays: one block on every
+// SM, launched cooperatively. Between steps words are handed over by EDGE (edge.cuh); weights come
+// from SOURCE (ring.cuh). WATCHED: a twin that writes stamps and lets blocks wait at random.
 #ifndef FUSED_COMMON_DECODER_STAYS_CUH
 #define FUSED_COMMON_DECODER_STAYS_CUH
 
@@ -8,10 +8,10 @@
 #include "core/device/dependent.cuh"
 #include "fused/common/decoder/layer.cuh"
 
-/* --- watching ------------------------------------------------------------------------------------ */
+/* --- watching --------------------------------------------------------------------------------- */
 
-// The moments of a step of this block, by the SM's clock. They are stored once it has handed over: a store
-// before that would be one more that the others wait for.
+// The moments of a step of this block, by the SM's clock. They are stored once it has handed over:
+// a store before that would be one more that the others wait for.
 struct stay_moments {
     uint64_t at[DECODER_STAMPS];
 };
@@ -46,7 +46,7 @@ __device__ __forceinline__ void stay_skew(const BLOCK &k, enum decoder_step step
     }
 }
 
-/* --- one step after the other ---------------------------------------------------------------------- */
+/* --- one step after the other ----------------------------------------------------------------- */
 
 // The step that computes, between its stamps: WAIT gets what it needs, DO computes and hands over.
 template <bool WATCHED, typename BLOCK, typename WAIT, typename DO>
@@ -67,8 +67,8 @@ __device__ __forceinline__ void stay_step(BLOCK &k, enum decoder_step which, WAI
     stay_stamp<WATCHED>(k, which, moments);
 }
 
-// Mail, epoch and set of a layer of this launch; the block takes the words of the layer before until
-// it opens this one's.
+// Mail, epoch and set of a layer of this launch; the block takes the words of the layer before
+// until it opens this one's.
 template <typename BLOCK> __device__ __forceinline__ void stay_open(BLOCK &k, uint32_t step_of_launch)
 {
     const uint32_t bytes = sizeof *k.edge.mail;
@@ -174,7 +174,7 @@ __device__ __forceinline__ void stay_compute(BLOCK &k)
         k.a.output[i] = k.residual[i];
 }
 
-/* --- a block -------------------------------------------------------------------------------------- */
+/* --- a block ---------------------------------------------------------------------------------- */
 
 extern __shared__ uint4 decoder_memory[];
 

@@ -1,11 +1,11 @@
-// The steps of a decoder's layer as kernels of their own, with everything fused into them that needs no
-// edge. They use the device functions of the kernel that stays (stays.cuh). A kernel does its step for
-// layer a.layer. The residual is in a.output. What one hands over to the next lies in the first layer's
-// mail, as plain words.
+// The steps of a decoder's layer as kernels of their own, with everything fused into them that
+// needs no edge. They use the device functions of the kernel that stays (stays.cuh). A kernel does
+// its step for layer a.layer. The residual is in a.output. What one hands over to the next lies in
+// the first layer's mail, as plain words.
 //
-// From compute capability 9.0 on a ninth warp of a product's block asks for the weights (ring.cuh), so
-// many at a time that two blocks fit an SM. IS_DEPENDENT: a programmatic dependent of the kernel before:
-// it lets the next one begin, fills its ring, and only then waits for the kernel before.
+// From compute capability 9.0 on a ninth warp of a product's block asks for the weights (ring.cuh),
+// so many at a time that two blocks fit an SM. IS_DEPENDENT: a programmatic dependent of the kernel
+// before: it lets the next one begin, fills its ring, and only then waits for the kernel before.
 #ifndef FUSED_COMMON_DECODER_STEPS_CUH
 #define FUSED_COMMON_DECODER_STEPS_CUH
 
@@ -59,8 +59,8 @@ template <bool IS_DEPENDENT> __device__ __forceinline__ void step_wait_for_last(
         dependent_wait();
 }
 
-// A product's block: the ninth warp has its rows of M come, the others compute. `norm`: the weights of
-// the norm before it, or NULL.
+// A product's block: the ninth warp has its rows of M come, the others compute. `norm`: the weights
+// of the norm before it, or NULL.
 template <enum decoder_matrix M, uint32_t B, bool IS_DEPENDENT, typename COMPUTE>
 __device__ __forceinline__ void step_product(const struct decoder_args &a, const void *norm,
                                              COMPUTE compute)
@@ -115,7 +115,7 @@ __device__ __forceinline__ void step_prefetch_keys(const BLOCK &, uint32_t)
 
 #endif
 
-/* --- the six steps -------------------------------------------------------------------------------- */
+/* --- the six steps ---------------------------------------------------------------------------- */
 
 template <uint32_t B, bool IS_DEPENDENT>
 __device__ __forceinline__ void step_qkv(const struct decoder_args &a)

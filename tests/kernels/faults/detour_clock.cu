@@ -1,6 +1,7 @@
 // expect 1 on 75 90a 100: expected clocks in 64 bits by CS2R, found S2UR
-/* Only 32 bits of the differences are kept: ptxas reads the first and the last clock by S2UR, through
- * a scoreboard, and the middle one by CS2R. (On sm_120 it takes CS2UR, which needs none.) */
+/* Only 32 bits of the differences are kept: ptxas reads the first and the last clock by S2UR,
+ * through a scoreboard, and the middle one by CS2R. (On sm_120 it takes CS2UR, which needs
+ * none.) */
 #include "chase.h"
 
 // sass: clocks=3 loads=8,16 local=0 waited

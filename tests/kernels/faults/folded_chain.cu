@@ -1,6 +1,6 @@
 // expect 1: expected mufu=128, found none
-/* A latency chain of 128 reciprocals between the clocks. 1 / (1 / x) is x, and the assembler knows it,
- * volatile or not: none is left, and what the clocks read would be their own distance. */
+/* A latency chain of 128 reciprocals between the clocks. 1 / (1 / x) is x, and the assembler knows
+ * it, volatile or not: none is left, and what the clocks read would be their own distance. */
 #include "chase.h"
 
 struct folded_args {

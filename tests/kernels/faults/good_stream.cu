@@ -1,6 +1,6 @@
-/* Loads that are in flight together, and the control of that check: these kernels must pass on every
- * architecture. Volatile asm keeps their order, but ptxas still moves a load behind a branch that it
- * need not precede: no return, and no condition with a body, stands between the uses. */
+/* Loads that are in flight together, and the control of that check: these kernels must pass on
+ * every architecture. Volatile asm keeps their order, but ptxas still moves a load behind a branch
+ * that it need not precede: no return, and no condition with a body, stands between the uses. */
 
 #define LOAD2(hint, a, b, p, q)                                                                    \
     asm volatile("ld.global" hint ".v4.u32 {%0, %1, %2, %3}, [%8];\n\t"                            \

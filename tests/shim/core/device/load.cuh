@@ -1,4 +1,5 @@
-/* Twin of core/device/load.cuh for the CPU: the caches make no difference. See tests/shim/shim.h. */
+/* Twin of core/device/load.cuh for the CPU: the caches make no difference. See
+ * tests/shim/shim.h. */
 #ifndef GPUFLOOR_LOAD_CUH
 #define GPUFLOOR_LOAD_CUH
 

@@ -1,5 +1,5 @@
-/* Twin of core/device/mma.cuh for the CPU: lanes show each other what they have of A and B. Products
- * are summed in fp32 in the order of k. See tests/shim/shim.h. */
+/* Twin of core/device/mma.cuh for the CPU: lanes show each other what they have of A and B.
+ * Products are summed in fp32 in the order of k. See tests/shim/shim.h. */
 #ifndef GPUFLOOR_MMA_CUH
 #define GPUFLOOR_MMA_CUH
 

@@ -1,6 +1,6 @@
-/* Twin of core/device/order_sys.cuh for the CPU: one thread runs at a time, so every load and store is
- * ordered. Other threads run before a load, and sometimes after a store; also between the parts of one
- * of 16 bytes, which nothing may rely on to come together. See tests/shim/shim.h. */
+/* Twin of core/device/order_sys.cuh for the CPU: one thread runs at a time, so every load and store
+ * is ordered. Other threads run before a load, and sometimes after a store; also between the parts
+ * of one of 16 bytes, which nothing may rely on to come together. See tests/shim/shim.h. */
 #ifndef GPUFLOOR_ORDER_SYS_CUH
 #define GPUFLOOR_ORDER_SYS_CUH
 
