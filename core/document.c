@@ -362,7 +362,8 @@ static json_t *load_stdin(const char *kind, char why[DOCUMENT_WHY])
         size += n;
     }
     if (size > DOCUMENT_BYTES_MAX)
-        wrong(why, name, "more than %d bytes, larger than any gpufloor %s", DOCUMENT_BYTES_MAX, kind);
+        wrong(why, name, "more than %d bytes, larger than any gpufloor %s", DOCUMENT_BYTES_MAX,
+              kind);
     else if (n > 0 || ferror(stdin))
         wrong(why, name, "could not be read: %s", strerror(errno ? errno : EIO));
     else
@@ -457,7 +458,8 @@ static bool write_beside(const char *temporary, const json_t *document)
     FILE *file = fopen(temporary, "wx");
     if (!file)
         return false;
-    flock(fileno(file), LOCK_EX | LOCK_NB); /* where that can be: so it is seen that somebody writes */
+    /* where that can be: so it is seen that somebody writes */
+    flock(fileno(file), LOCK_EX | LOCK_NB);
     errno = 0;
     bool written = document_print(file, document, AS_WRITTEN) &&
         fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;

@@ -18,7 +18,7 @@ enum { DOCUMENT_SCHEMA_VERSION = 1, DOCUMENT_WHY = 512, DOCUMENT_ID = 512 };
  * others are formed, which have to fit, too. */
 enum { DOCUMENT_ID_MOST = 400, DOCUMENT_ROUNDS_MAX = 32 };
 enum {
-    DOCUMENT_BYTES_MAX = 64 << 20,                        /* what a reader accepts */
+    DOCUMENT_BYTES_MAX = 64 << 20, /* what a reader accepts */
     DOCUMENT_RUNS_MAX = DOCUMENT_BYTES_MAX / 16 * 15 /* of which a writer gives the runs so much */
 };
 

@@ -619,8 +619,8 @@ _Noreturn static void no_memory(struct probe_run *r, size_t bytes, const char *w
     for (size_t i = 0; i < probe.n_parameters; i++)
         asked = asked || r->options.given[i];
     snprintf(line, sizeof line,
-             "%s of %zu bytes does not fit: this GPU has %zu bytes free of %zu (cudaMalloc: %s)", what,
-             bytes, available, whole, cudaGetErrorString(cudaErrorMemoryAllocation));
+             "%s of %zu bytes does not fit: this GPU has %zu bytes free of %zu (cudaMalloc: %s)",
+             what, bytes, available, whole, cudaGetErrorString(cudaErrorMemoryAllocation));
     if (asked)
         probe_usage(r, "%s", line);
     probe_fail(r, "%s", line);

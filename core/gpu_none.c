@@ -7,7 +7,8 @@ bool gpu_open(struct probe_run *r, const char **state, char why[DOCUMENT_WHY])
     (void)r;
     *state = "not_built";
     snprintf(why, DOCUMENT_WHY,
-             "not built: " VERSION_NO_CUDA "; with a CUDA toolkit from 12.8 on (CUDA_HOME=DIR), make "
+             "not built: " VERSION_NO_CUDA
+             "; with a CUDA toolkit from 12.8 on (CUDA_HOME=DIR), make "
              "builds them");
     return false;
 }

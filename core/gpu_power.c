@@ -196,7 +196,8 @@ struct gpu_power gpu_power_of_graph(struct probe_run *r, const struct gpu_graph 
     struct gpu_power power = gpu_power(r, replay, &replayed, ns);
 
     if (!power.why && !(r->flags & PROBE_POWER_BOUND) && gpu_power_waits(r, &power, ns))
-        return (struct gpu_power){NAN, NAN, "in a row, graphs take more than 1.1 times the time of one"};
+        return (struct gpu_power){NAN, NAN,
+                                  "in a row, graphs take more than 1.1 times the time of one"};
     return power;
 }
 

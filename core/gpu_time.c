@@ -92,8 +92,11 @@ static void look_for_late(struct probe_run *r)
         return;
     }
     g->is_gateless = true;
-    probe_note(r, "a gate opened by itself %d times running, since launches wait for their ends or the "
-                  "host stood still: from here on its time is in times by events", LATE_MOST);
+    probe_note(
+        r,
+        "a gate opened by itself %d times running, since launches wait for their ends or the "
+        "host stood still: from here on its time is in times by events",
+        LATE_MOST);
 }
 
 struct gpu_time gpu_time_stop(struct probe_run *r)
@@ -139,8 +142,9 @@ void gpu_require_below_pins(struct probe_run *r, int metric, double fetched)
 {
     const double rate = fetched * probe_whole(r, metric), pins = gpu_facts(r)->pin_rate;
     if (!isnan(rate))
-        probe_require(r, rate <= pins, "whole launches: %.3f TB/s is not above the pin rate of %.3f",
-                      rate / 1e12, pins / 1e12);
+        probe_require(r, rate <= pins,
+                      "whole launches: %.3f TB/s is not above the pin rate of %.3f", rate / 1e12,
+                      pins / 1e12);
 }
 
 void gpu_sample_graphs(struct probe_run *r, int metric, double n, const struct gpu_graph graph[2])

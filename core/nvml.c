@@ -8,7 +8,14 @@
 
 /* The few types and constants of NVML that are used. They are part of its binary interface. */
 typedef struct nvmlDevice *device_t;
-enum { NVML_OK = 0, NVML_INSUFFICIENT_SIZE = 7, MISSING = -1, TEMPERATURE_GPU = 0, CLOCK_SM = 1, CLOCK_MEMORY = 2 };
+enum {
+    NVML_OK = 0,
+    NVML_INSUFFICIENT_SIZE = 7,
+    MISSING = -1,
+    TEMPERATURE_GPU = 0,
+    CLOCK_SM = 1,
+    CLOCK_MEMORY = 2
+};
 enum { PROCESSES_MAX = 64 };
 
 struct utilisation {

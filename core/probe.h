@@ -85,8 +85,8 @@ struct probe {
     const char *name;   /* also of the folder, of its .c and of the program */
     const char *what;   /* the question, one line */
     int method;         /* raised when numbers stop being comparable with earlier ones */
-    const char *draft;  /* NULL; or why its figures are not to be believed yet. `gpufloor run` leaves
-                         * a draft out unless it is named */
+    const char *draft;  /* NULL; or why its figures are not to be believed yet. `gpufloor run`
+                         * leaves a draft out unless it is named */
     enum probe_needs needs;
     int min_cc;         /* least compute capability, 90 for 9.0; 0: any */
     const struct probe_metric *metrics;
@@ -109,7 +109,8 @@ enum {
                             * censuses, capacities, searches, campaigns */
     PROBE_POWER_BOUND = 2, /* large products, long streams: kept, marked, where the clock moves */
     PROBE_DEEP = 4,        /* only with --deep; never part of `gpufloor run` */
-    PROBE_THRICE = 8,      /* first, middle and last round: points of a curve, sweeps beside others */
+    PROBE_THRICE = 8,      /* first, middle and last round: points of a curve, sweeps beside
+                            * others */
     PROBE_SLOW = 16,       /* not with `run --quick`: what takes long to prepare */
 };
 bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...)

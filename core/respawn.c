@@ -128,9 +128,10 @@ void respawn_watch(void)
     const struct sigaction end = {.sa_handler = on_end, .sa_flags = SA_RESTART | SA_NOCLDSTOP},
                            late = {.sa_handler = on_alarm};
 
-    snprintf(gone_says, sizeof gone_says,
-             "%s: a process of its own ended, and a call that waits for it has not returned for %d s\n", probe.name,
-             GONE_S);
+    snprintf(
+        gone_says, sizeof gone_says,
+        "%s: a process of its own ended, and a call that waits for it has not returned for %d s\n",
+        probe.name, GONE_S);
     may_end = 0;
     sigaction(SIGCHLD, &end, NULL);
     sigaction(SIGALRM, &late, NULL);

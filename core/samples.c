@@ -598,10 +598,11 @@ static json_t *metric_object(struct probe_run *r, const struct probe_metric *m,
         if (i < 2 || isfinite(fields[i].value))
             json_object_set_new(object, fields[i].name, figure(fields[i].value));
     if (!isfinite(f.s.median))
-        json_object_set_new(object, "why",
-                            json_string(m->form == PROBE_SLOPE
-                                            ? "more work took less time: something else had the machine"
-                                            : "too few samples for this percentile"));
+        json_object_set_new(
+            object, "why",
+            json_string(m->form == PROBE_SLOPE
+                            ? "more work took less time: something else had the machine"
+                            : "too few samples for this percentile"));
     if (isfinite(f.s.mad))
         json_object_set_new(object, "mad", rounded(f.s.mad, SPREAD_DIGITS));
     if (f.resolution > 0)
@@ -634,9 +635,9 @@ static json_t *dropped_loops(const struct loop *loop)
 {
     json_t *loops = json_array();
     for (size_t i = 0; i < loop->n_dropped; i++)
-        json_array_append_new(loops, json_pack("{s:o, s:o}", "min_mhz",
-                                               document_number(loop->dropped[i].least_mhz), "max_mhz",
-                                               document_number(loop->dropped[i].most_mhz)));
+        json_array_append_new(
+            loops, json_pack("{s:o, s:o}", "min_mhz", document_number(loop->dropped[i].least_mhz),
+                             "max_mhz", document_number(loop->dropped[i].most_mhz)));
     return loops;
 }
 

@@ -38,7 +38,8 @@ void show_run(FILE *out, const json_t *document)
             fprintf(out, "  ^ discarded: %s\n", document_get_text(one, "discarded", ""));
     }
     const json_int_t passed = json_integer_value(json_object_get(document, "checks_passed"));
-    const json_int_t all = passed + (json_int_t)json_array_size(json_object_get(document, "checks"));
+    const json_int_t all = passed +
+                           (json_int_t)json_array_size(json_object_get(document, "checks"));
     if (all > 0)
         fprintf(out, "%lld of %lld checks passed\n", (long long)passed, (long long)all);
     json_array_foreach(json_object_get(document, "notes"), i, item)

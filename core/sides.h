@@ -5,8 +5,8 @@
  * comes through the link; and whoever reads only what is near leaves the link to others.
  *
  * How it is found out. An atomic is carried out at its word's home, so its latency tells near from
- * far, with a gap between them. SMs to which the same words are near are on one side. Of every 8
- * KiB, the first 4 KiB have their home on one side and the other 4 KiB on the other: which way
+ * far, with a gap between them. SMs to which the same words are near are on one side. Of every
+ * 8 KiB, the first 4 KiB have their home on one side and the other 4 KiB on the other: which way
  * round, is the parity of some bits of the address within its page of 2 MiB, exclusive or a bit of
  * the page. The bits are found by asking, and so is each page's, by seven words drawn in it, of
  * which at most two may say otherwise (a refresh of the memory may delay an atomic). Where a GPU's

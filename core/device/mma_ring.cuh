@@ -25,8 +25,8 @@
 //
 // Warps along k
 //   Shared memory moves 128 bytes per clock. It is the first limit of a small tile. At 128x64,
-//   cp.async writes 6 KiB for one slice of the block. Four warps as 2x2 of 64x32 read another 12
-//   KiB of it. As 2x1 of 64x64, with each warp on half of the k-step, they read 8 KiB. So `wk`
+//   cp.async writes 6 KiB for one slice of the block. Four warps as 2x2 of 64x32 read another
+//   12 KiB of it. As 2x1 of 64x64, with each warp on half of the k-step, they read 8 KiB. So `wk`
 //   warps share a warp tile, each with its own slices, and add their sums once at the end. This
 //   pays for the smaller tiles; at 128x64 the sum at the end costs as much as the loop gains.
 //

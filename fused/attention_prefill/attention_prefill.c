@@ -159,8 +159,9 @@ static void measure_stable(struct probe_run *r, enum gpu_type type)
             const struct adversary *a = &adversaries[i];
             const bool is_naive = k == 2;
             const enum prefill_part part = k == 1 ? PREFILL_MMA : PREFILL_FUSED;
-            if (!prefill_has(t, part) || !probe_begin_case(r, PROBE_TWICE, "case=%s,type=%s,impl=%s",
-                                                           a->name, gpu_type_name(type), impls[k]))
+            if (!prefill_has(t, part) ||
+                !probe_begin_case(r, PROBE_TWICE, "case=%s,type=%s,impl=%s", a->name,
+                                  gpu_type_name(type), impls[k]))
                 continue;
             set_first(r, &t->of, &t->q, a->q0, false);
             set_first(r, &t->of, &t->k, a->k0, a->one_is_high);

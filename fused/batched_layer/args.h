@@ -17,7 +17,8 @@ enum {
     LOOK_BLOCKS = 4,    /* of an SM, for which its registers are enough */
     LOOK_BLOCKS_8 = 3,  /* the same, of groups of more than four heads */
     LOOK_SPLITS = 32,   /* of a sequence's keys, at most */
-    LOOK_STATE = 4,     /* fp32 in front of a part's row, two of them unused: a row lies on 16 bytes */
+    LOOK_STATE = 4,     /* fp32 in front of a part's row, two of them unused: a row lies on
+                         * 16 bytes */
     CHECK_THREADS = 256,
     CHECK_TILE = 64,    /* rows, and sequences, of a block of the reference's product */
     READ_THREADS = 512,
@@ -31,11 +32,13 @@ struct batched_args {
     const float *residual;   /* batch x hidden: what an operator gets */
     float *moved;            /* batch x hidden: the residual behind it */
     void *x;                 /* batch x hidden bf16: behind a norm */
-    const void *qkv;         /* batch x (heads + 2 kv_heads) x head_dim bf16, as the product leaves it */
+    const void *qkv;         /* batch x (heads + 2 kv_heads) x head_dim bf16, as the product leaves
+                              * it */
     void *turned;            /* batch x (heads + kv_heads) x head_dim bf16: q and k, rotated */
     void *cache;             /* keys of the layer; its values follow */
     const float *rope;       /* head_dim/2 x (cosine, sine) of the new token's position */
-    float *parts;            /* batch x heads x splits x (LOOK_STATE + head_dim): maximum, sum, row */
+    float *parts;            /* batch x heads x splits x (LOOK_STATE + head_dim): maximum, sum,
+                              * row */
     uint32_t *tickets;       /* batch x kv_heads; zero before and after */
     void *attention;         /* batch x heads x head_dim bf16 */
     const void *delta;       /* batch x hidden bf16: what is added to the residual */

@@ -2,8 +2,8 @@
 // with.
 //
 //   batched_norm, _rope, _append, _attention_D_G, _merge, _silu, _add   a kernel for each operator
-//   batched_look_D_G    rope, append, attention and merge in one
-//   batched_read, batched_nothing                                       the memory's rate; an empty node
+//   batched_look_D_G                rope, append, attention and merge in one
+//   batched_read, batched_nothing   the memory's rate; an empty node
 //
 // D is the head dimension, G the greatest group of heads to a kv head. A block of attention is one
 // split of the keys of one kv head of one sequence. Its warps take 8 keys each in turn, by the
@@ -324,7 +324,8 @@ static __device__ __forceinline__ void take_keys(const struct look &k, const str
 static __device__ __forceinline__ float *parts_of(const struct batched_args &a, uint32_t b,
                                                   uint32_t head)
 {
-    return a.parts + (uint64_t)(b * a.shape.heads + head) * a.splits * (LOOK_STATE + a.shape.head_dim);
+    return a.parts +
+           (uint64_t)(b * a.shape.heads + head) * a.splits * (LOOK_STATE + a.shape.head_dim);
 }
 
 // The warps' states become the result, or where others share the head, this split's part.

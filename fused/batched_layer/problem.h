@@ -20,7 +20,8 @@ struct batched_problem {
     uint32_t batch, context, capacity;
     uint32_t group;               /* for which attention's kernel is built: 4 or 8 */
     uint32_t splits;              /* of a sequence's keys; 0: chosen */
-    uint32_t weight_sets, cache_sets; /* 0: chosen, so that more than 3 x L2 lies between two uses */
+    uint32_t weight_sets, cache_sets; /* 0: chosen, so that more than 3 x L2 lies between two
+                                       * uses */
     uint32_t layers;              /* of the shorter timed chain */
 };
 

@@ -133,7 +133,8 @@ static void sample(struct probe_run *r, const struct operation *o, struct condit
                          c.stream ? stream_ns(r, o, c.cold, n << i) : gpu_replay_ns(r, &graph[i]));
         }
     if (probe_energy(r) && !c.stream && sweep)
-        probe_missing(r, OPERATION_POWER, "replayed without a sweep, it would find its data in the L2");
+        probe_missing(r, OPERATION_POWER,
+                      "replayed without a sweep, it would find its data in the L2");
     else if (probe_energy(r) && !c.stream)
         measure_energy(r, &graph[1], 2.0 * (double)n);
     for (size_t i = 0; !c.stream && i < 2; i++)

@@ -42,7 +42,8 @@ struct operator_shape {
 enum {
     OPERATOR_FUSED = 1,
     OPERATOR_UNFUSED = 2,
-    OPERATOR_PARTS = 4, /* kernels of the chain, each alone: by graph only, verified with the chain */
+    OPERATOR_PARTS = 4, /* kernels of the chain, each alone: by graph only, verified with the
+                         * chain */
     OPERATOR_OWN = 8,
     OPERATOR_MAIN = OPERATOR_FUSED | OPERATOR_UNFUSED,
     OPERATOR_ALL = 0xffff,
@@ -102,7 +103,8 @@ struct operator_form {
     const char *name; /* impl=NAME; "fused" and "unfused" are the two forms of OPERATOR_MAIN */
     unsigned group;
     bool is_thrice; /* measured in the first, middle and last round only */
-    bool is_wrong;  /* a control with wrong results: its error is measured but nothing is required */
+    bool is_wrong;  /* a control with wrong results: its error is measured but nothing is
+                     * required */
     double bytes, memory; /* as in struct operation, and so are these: */
     unsigned kernels;
     bool power_bound;

@@ -16,7 +16,8 @@ struct quality_args {
     const void *a, *b;           /* `count` elements each; b NULL: only the digest of a is made */
     struct quality_found *found; /* zeroed */
     uint64_t count;
-    uint32_t size;               /* bytes of an element: 1, 2 or 4, compared as sign and magnitude */
+    uint32_t size;               /* bytes of an element: 1, 2 or 4, compared as sign and
+                                  * magnitude */
     uint32_t pad;
 };
 ARGS_SIZE(struct quality_args, 40);

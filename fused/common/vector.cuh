@@ -31,7 +31,8 @@ struct fp16 {
 
 struct bf16 {
     typedef __nv_bfloat16 number;
-    static __device__ __forceinline__ float2 widen(uint32_t pair) // a bf16 is the upper half of a float
+    // a bf16 is the upper half of a float
+    static __device__ __forceinline__ float2 widen(uint32_t pair)
     {
         return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
     }

@@ -162,7 +162,8 @@ static void measure_read(struct probe_run *r, struct point *q)
     struct speeds speeds = {.n = 0};
     if (!point_begin(r, q, "read", q->flags))
         return;
-    decoder_launch_read(r, &q->t, bytes); /* the first one looks for its kernel, which no gate may hold up */
+    /* the first one looks for its kernel, which no gate may hold up */
+    decoder_launch_read(r, &q->t, bytes);
     gpu_empty_l2(r);
     while (probe_more(r))
         for (uint32_t n = q->layers; n <= 2 * q->layers; n += q->layers) {

@@ -2,8 +2,9 @@
 // every SM, launched cooperatively.
 //
 //   decoder_barrier_*  weights straight from memory; a barrier of the grid at each edge
-//   decoder_ring_*     weights, old keys and old values through a ring in shared memory, which a ninth
-//                      warp keeps full across steps and layers; a barrier of the grid at each edge
+//   decoder_ring_*     weights, old keys and old values through a ring in shared memory, which a
+//                      ninth warp keeps full across steps and layers; a barrier of the grid at each
+//                      edge
 //   decoder_values_*   the ring; at each edge the words are polled by those who need them
 //   decoder_near_*     the same, with weights that lie behind the block's own half of the L2
 //
@@ -20,13 +21,13 @@
     extern "C" __global__ void __launch_bounds__(DECODER_THREADS, 1)                               \
         decoder_barrier_##name(const __grid_constant__ struct decoder_args a)                      \
     {                                                                                              \
-        stay_from_memory<d, g, b, watched>(a);                                                          \
+        stay_from_memory<d, g, b, watched>(a);                                                     \
     }
 #define DECODER_RING(kind, name, d, g, b, watched)                                                 \
     extern "C" __global__ void __launch_bounds__(DECODER_THREADS + 32, 1)                          \
         decoder_##kind##_##name(const __grid_constant__ struct decoder_args a)                     \
     {                                                                                              \
-        stay_with_ring<edge_of_##kind, home_of_##kind, d, g, b, watched>(a);                                            \
+        stay_with_ring<edge_of_##kind, home_of_##kind, d, g, b, watched>(a);                       \
     }
 typedef edge_barrier edge_of_ring;
 typedef edge_alone<edge_values> edge_of_values;
@@ -85,7 +86,8 @@ DECODER_BARRIER(128_8, 128, 8, 1, false)
 DECODER_RING(ring, 64_4, 64, 4, 1, false)
 DECODER_RING(ring, 128_4, 128, 4, 1, false)
 DECODER_RING(ring, 128_8, 128, 8, 1, false)
-#if !defined __CUDA_ARCH__ || __CUDA_ARCH__ < 1200 // there ptxas writes an opcode that the table lacks
+#if !defined __CUDA_ARCH__ ||                                                                      \
+    __CUDA_ARCH__ < 1200 // there ptxas writes an opcode that the table lacks
 DECODER_RING(ring, 64_4_watched, 64, 4, 1, true)
 DECODER_RING(ring, 128_4_watched, 128, 4, 1, true)
 #endif

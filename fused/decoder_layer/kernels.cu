@@ -87,7 +87,8 @@ static __device__ __forceinline__ void multiply(const struct decoder_args &a)
     });
 }
 
-template <uint32_t B> static __device__ __forceinline__ void multiply_head(const struct decoder_args &a)
+template <uint32_t B>
+static __device__ __forceinline__ void multiply_head(const struct decoder_args &a)
 {
     step_product<DECODER_HEAD, B, false>(a, NULL, [&](auto &k) {
         if (threadIdx.x < B)
@@ -143,38 +144,38 @@ static __device__ __forceinline__ void activate(const struct decoder_args &a, ui
 
 /* --- the kernels ------------------------------------------------------------------------------ */
 
-#define KERNEL_OF(threads, name, blocks, call)                                                      \
-    extern "C" __global__ void __launch_bounds__(threads, blocks)                                   \
-        decoder_##name(const __grid_constant__ struct decoder_args a)                               \
-    {                                                                                               \
-        call;                                                                                       \
+#define KERNEL_OF(threads, name, blocks, call)                                                     \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
+        decoder_##name(const __grid_constant__ struct decoder_args a)                              \
+    {                                                                                              \
+        call;                                                                                      \
     }
 #define KERNEL(name, call) KERNEL_OF(DECODER_THREADS, name, 1, call)
 #define PRODUCT(name, call) KERNEL_OF(PRODUCT_THREADS, name, PRODUCT_BLOCKS, call)
 
-#define STEPS(suffix, dependent)                                                                    \
-    STEPS_OF(b1##suffix, 1, dependent)                                                              \
-    STEPS_OF(b2##suffix, 2, dependent)                                                              \
-    STEPS_OF(b4##suffix, 4, dependent)                                                              \
-    ATTENTION(64_4##suffix, 64, 4, dependent)                                                       \
-    ATTENTION(128_4##suffix, 128, 4, dependent)                                                     \
-    ATTENTION(128_8##suffix, 128, 8, dependent)                                                     \
-    KERNEL(merge##suffix, step_merge<dependent>(a, a.batch))                                        \
+#define STEPS(suffix, dependent)                                                                   \
+    STEPS_OF(b1##suffix, 1, dependent)                                                             \
+    STEPS_OF(b2##suffix, 2, dependent)                                                             \
+    STEPS_OF(b4##suffix, 4, dependent)                                                             \
+    ATTENTION(64_4##suffix, 64, 4, dependent)                                                      \
+    ATTENTION(128_4##suffix, 128, 4, dependent)                                                    \
+    ATTENTION(128_8##suffix, 128, 8, dependent)                                                    \
+    KERNEL(merge##suffix, step_merge<dependent>(a, a.batch))                                       \
     KERNEL(choose##suffix, choose<dependent>(a, a.batch))
-#define STEPS_OF(suffix, b, dependent)                                                              \
-    PRODUCT(qkv_##suffix, (step_qkv<b, dependent>(a)))                                              \
-    PRODUCT(o_##suffix, (add<DECODER_O, b, dependent>(a)))                                       \
-    PRODUCT(gate_up_##suffix, (step_gate_up<b, dependent>(a)))                                      \
-    PRODUCT(down_##suffix, (add<DECODER_DOWN, b, dependent>(a)))                                 \
+#define STEPS_OF(suffix, b, dependent)                                                             \
+    PRODUCT(qkv_##suffix, (step_qkv<b, dependent>(a)))                                             \
+    PRODUCT(o_##suffix, (add<DECODER_O, b, dependent>(a)))                                         \
+    PRODUCT(gate_up_##suffix, (step_gate_up<b, dependent>(a)))                                     \
+    PRODUCT(down_##suffix, (add<DECODER_DOWN, b, dependent>(a)))                                   \
     PRODUCT(head_##suffix, (step_head<b, dependent>(a)))
-#define ATTENTION(suffix, d, g, dependent)                                                          \
+#define ATTENTION(suffix, d, g, dependent)                                                         \
     KERNEL_OF(DECODER_THREADS, attention_##suffix, 2, (step_attention<d, g, dependent>(a, a.batch)))
-#define MULTIPLY(b)                                                                                 \
-    PRODUCT(multiply_qkv_b##b, (multiply<DECODER_QKV, b>(a)))                                    \
-    PRODUCT(multiply_o_b##b, (multiply<DECODER_O, b>(a)))                                        \
-    PRODUCT(multiply_gate_b##b, (multiply<DECODER_GATE, b>(a)))                                  \
-    PRODUCT(multiply_up_b##b, (multiply<DECODER_UP, b>(a)))                                      \
-    PRODUCT(multiply_down_b##b, (multiply<DECODER_DOWN, b>(a)))                                  \
+#define MULTIPLY(b)                                                                                \
+    PRODUCT(multiply_qkv_b##b, (multiply<DECODER_QKV, b>(a)))                                      \
+    PRODUCT(multiply_o_b##b, (multiply<DECODER_O, b>(a)))                                          \
+    PRODUCT(multiply_gate_b##b, (multiply<DECODER_GATE, b>(a)))                                    \
+    PRODUCT(multiply_up_b##b, (multiply<DECODER_UP, b>(a)))                                        \
+    PRODUCT(multiply_down_b##b, (multiply<DECODER_DOWN, b>(a)))                                    \
     PRODUCT(multiply_head_b##b, (multiply_head<b>(a)))
 
 // Products: the body counted is that of a chunk of 32 rows. Attention: that of a tile of keys and

@@ -19,6 +19,7 @@ void point_free(struct probe_run *r, struct point *q)
         return;
     decoder_check_close(r, &q->check);
     decoder_tensors_free(r, &q->t);
+    q->is_ready = false;
 }
 
 bool point_begin(struct probe_run *r, struct point *q, const char *impl, unsigned flags)

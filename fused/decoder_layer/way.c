@@ -289,7 +289,8 @@ static void launch_kernel(struct probe_run *r, const struct decoder_packing *p,
     const cudaKernel_t dependent = p->way->is_dependent ? p->k->dependent[which] : NULL;
     const bool has_producer = kernels[which].grid == GRID_PRODUCT && a->stages > 0;
     const struct gpu_shape shape = {.grid = {blocks_for(r, &p->t->p, which), 1, 1},
-                                    .block = DECODER_THREADS + (has_producer ? PRODUCER_THREADS : 0),
+                                    .block = DECODER_THREADS +
+                                             (has_producer ? PRODUCER_THREADS : 0),
                                     .shared = shared_of(&p->t->p, which),
                                     .dependent = dependent != NULL};
     gpu_launch_shape(r, dependent ? dependent : p->k->plain[which], &shape, a);

@@ -63,7 +63,8 @@ static const struct probe_metric metrics[] = {
 };
 
 static const struct probe_parameter parameters[] = {
-    {"context", 0, 0, 1 << 17, "keys of the one length to measure; 0: the probe's own lengths", NULL},
+    {"context", 0, 0, 1 << 17, "keys of the one length to measure; 0: the probe's own lengths",
+     NULL},
 };
 
 enum {

@@ -22,7 +22,8 @@ struct harm_operands harm_operands_of(struct probe_run *r, const char *what, enu
     if (rows > 0) {
         t.in = pool_normal(r, type, rows * t.stride, t.sets, probe_seed(r), "the input");
         t.out = pool_new(r, size * rows * t.stride, t.sets, "the output");
-        t.aside = pool_new(r, 8 * t.stride + 4 * rows + 4096, t.sets, "what lies between two kernels");
+        t.aside = pool_new(r, 8 * t.stride + 4 * rows + 4096, t.sets,
+                           "what lies between two kernels");
     }
     if (second > 0) {
         t.in2 = pool_normal(r, GPU_FP32, second, t.sets, probe_seed(r) + 1, "the second input");

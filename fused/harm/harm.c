@@ -61,8 +61,8 @@ enum fusion { ALL, STREAMS, WIDE, PHASES, SERIAL, MEMORY, COMPUTE, N_FUSIONS };
 static const char *const fusion_words[] = {"all",    "streams", "wide",    "phases",
                                            "serial", "memory",  "compute", NULL};
 static const struct probe_parameter parameters[] = {
-    {"what", ALL, ALL, N_FUSIONS - 1, "the one fusion to measure at one size; all: at its own sizes",
-     fusion_words},
+    {"what", ALL, ALL, N_FUSIONS - 1,
+     "the one fusion to measure at one size; all: at its own sizes", fusion_words},
     {"rows", 0, 0, 65535, "of that fusion: arrays, rows or tiles; 0: its own", NULL},
     {"columns", 0, 0, 1 << 28, "of that fusion: elements of each of these, or in all; 0: its own",
      NULL},
@@ -299,7 +299,8 @@ static const char *why_refused(enum fusion what, uint32_t rows, uint32_t columns
     case SERIAL: return columns % 8 == 0 ? NULL : "expected a multiple of 8 columns";
     case MEMORY:
     case COMPUTE:
-        return rows == 0 && columns % 4 == 0 ? NULL : "expected no rows, and a multiple of 4 columns";
+        return rows == 0 && columns % 4 == 0 ? NULL
+                                             : "expected no rows, and a multiple of 4 columns";
     default: return "rows and columns are those of one fusion: --set what says of which";
     }
 }

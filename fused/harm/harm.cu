@@ -248,7 +248,8 @@ PHASES(deep, reverse(a); scale<8>(a))
 // --- fewer blocks --------------------------------------------------------------------------------
 
 // Sum of squares of `vectors` vectors from `first` on, by a block.
-__device__ __forceinline__ float squares(const uint4 *in, uint32_t first, uint32_t last, float *scratch)
+__device__ __forceinline__ float squares(const uint4 *in, uint32_t first, uint32_t last,
+                                         float *scratch)
 {
     float sum = 0;
 #pragma unroll 4

@@ -32,8 +32,8 @@
  *
  * At which size a bound is asked. All SMs are (b / q + e) / (b / r + e) times as fast as a quarter
  * of them: b bytes in the L2, r = 9.2 TB/s the rate of all SMs of an H200, q = 4.0 that of 33 at
- * 64 bytes a cycle each, e = 1.7 us for the barrier and x where nothing overlaps. This is 1.2 at 2
- * MB, 1.5 at 8, 1.7 at 19, and never above 2.3. So C04's half as much again is asked of 3072 x
+ * 64 bytes a cycle each, e = 1.7 us for the barrier and x where nothing overlaps. This is 1.2 at
+ * 2 MB, 1.5 at 8, 1.7 at 19, and never above 2.3. So C04's half as much again is asked of 3072 x
  * 3072 (18.9 MB, as in a layer of a 3B model), and of 2048 x 2048, the smallest product of a 1B
  * model, only that all SMs are faster at all. From device memory fewer than all SMs take the whole
  * rate: C04 asks nothing there. C19's share of the rate is asked of 4096 x 4096 (33.6 MB, 7.3 us

@@ -24,7 +24,8 @@ enum {
 
 /* The products: y = W x for `batch` columns x. */
 struct quantized_args {
-    const void *weights; /* tiles, fused/quantized/dequantize.cuh; in quantized_bf16 row-major bf16 */
+    const void *weights; /* tiles, fused/quantized/dequantize.cuh; in quantized_bf16 row-major
+                          * bf16 */
     const void *scales;  /* bf16, 16 of a tile, tile after tile; rows g and g + 8 side by side */
     const void *x;         /* batch x columns, bf16 */
     void *y;               /* batch x rows, bf16 */

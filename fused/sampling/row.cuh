@@ -95,9 +95,18 @@ struct most {
     static __device__ __forceinline__ uint32_t of(uint32_t a, uint32_t b) { return max(a, b); }
 };
 #if __CUDA_ARCH__ >= 800
-__device__ __forceinline__ uint32_t warp_all_32(uint32_t x, adding) { return __reduce_add_sync(~0u, x); }
-__device__ __forceinline__ uint32_t warp_all_32(uint32_t x, least) { return __reduce_min_sync(~0u, x); }
-__device__ __forceinline__ uint32_t warp_all_32(uint32_t x, most) { return __reduce_max_sync(~0u, x); }
+__device__ __forceinline__ uint32_t warp_all_32(uint32_t x, adding)
+{
+    return __reduce_add_sync(~0u, x);
+}
+__device__ __forceinline__ uint32_t warp_all_32(uint32_t x, least)
+{
+    return __reduce_min_sync(~0u, x);
+}
+__device__ __forceinline__ uint32_t warp_all_32(uint32_t x, most)
+{
+    return __reduce_max_sync(~0u, x);
+}
 #else
 template <typename HOW> __device__ __forceinline__ uint32_t warp_all_32(uint32_t x, HOW)
 {
@@ -163,7 +172,10 @@ struct one_block {
 
     __device__ __forceinline__ void start(sampling_room &) {}
     __device__ __forceinline__ void started() {}
-    __device__ __forceinline__ void send(uint64_t *to, uint64_t v, uint32_t, uint64_t *) { *to = v; }
+    __device__ __forceinline__ void send(uint64_t *to, uint64_t v, uint32_t, uint64_t *)
+    {
+        *to = v;
+    }
     __device__ __forceinline__ void receive(sampling_room &, sampling_mail, uint32_t)
     {
         __syncthreads();
@@ -198,7 +210,8 @@ struct one_cluster {
 
     // Called by all threads; waits until this many bytes have arrived. Ends the kernel after a
     // second.
-    __device__ __forceinline__ void receive(sampling_room &room, sampling_mail which, uint32_t bytes)
+    __device__ __forceinline__ void receive(sampling_room &room, sampling_mail which,
+                                            uint32_t bytes)
     {
         const uint32_t mail = shared_address(&room.mail[which]);
         if (threadIdx.x == 0)
@@ -224,7 +237,8 @@ struct counted {
 // this one, but not the exchange after the next: two buffers alternate. A block must synchronise
 // between two exchanges.
 template <bool BOTH, typename TEAM>
-__device__ __forceinline__ struct counted told_by(TEAM &team, sampling_room &room, struct counted own)
+__device__ __forceinline__ struct counted told_by(TEAM &team, sampling_room &room,
+                                                  struct counted own)
 {
     uint64_t (&told)[2][SAMPLING_CLUSTER] = room.told[team.turn];
     const sampling_mail mail = team.turn ? TOLD_NEXT : TOLD;

@@ -122,7 +122,8 @@ struct walk {
 
 // The sum of what all threads of all blocks have counted.
 template <typename TEAM>
-__device__ __forceinline__ struct counted sum_up(TEAM &team, sampling_room &room, struct counted own)
+__device__ __forceinline__ struct counted sum_up(TEAM &team, sampling_room &room,
+                                                 struct counted own)
 {
     own = {block_sum(own.n, room), block_sum(own.weight, room)};
     own = told_by<true>(team, room, own);

@@ -354,7 +354,8 @@ static void measure_given(struct probe_run *r, uint32_t rows, uint32_t columns)
     rows = rows ? rows : USUAL;
     columns = columns ? columns : USUAL;
     if (columns % ROOM_VECTOR || columns > most)
-        probe_usage(r, "columns=%u: expected a multiple of %d up to %u", columns, ROOM_VECTOR, most);
+        probe_usage(r, "columns=%u: expected a multiple of %d up to %u", columns, ROOM_VECTOR,
+                    most);
     measure_shared(r, rows, columns);
     if (rows >= (uint32_t)gpu_facts(r)->n_sm)
         measure_cached(r, rows, columns);

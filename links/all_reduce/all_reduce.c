@@ -85,20 +85,24 @@ static const char *const type_words[] = {"bf16", "fp32", NULL};
 static const enum gpu_type types[] = {GPU_BF16, GPU_FP32};
 static const struct probe_parameter parameters[] = {
     LINKS_PARAMETERS,
-    {.name = "bytes", .max = 64 << 20, .what = "of the one vector to add; 0: the probe's own lengths"},
+    {.name = "bytes",
+     .max = 64 << 20,
+     .what = "of the one vector to add; 0: the probe's own lengths"},
     {.name = "type", .max = 1, .what = "of that vector's elements", .words = type_words},
 };
 
 enum {
     PACKETS_MOST = 64 << 10,
     BYTES_MOST = 64 << 20,
-    PUSH_MOST = 16 << 20, /* more would ask for mailboxes of gigabytes, where two shots win anyway */
+    PUSH_MOST = 16 << 20, /* more would ask for mailboxes of gigabytes, where two shots win
+                           * anyway */
     PIECE = 256 << 10,    /* of a vector, compared at once */
     NODES = 16,
     CAMPAIGN_ROUNDS = 20000,
     CAMPAIGN_DEEP = 1000000,
     CAMPAIGN_CHECK = 32,
-    CAMPAIGN_PIECE = 20000, /* rounds of a launch: less than the time after which the host gives up */
+    CAMPAIGN_PIECE = 20000, /* rounds of a launch: less than the time after which the host gives
+                             * up */
     LINGER_NS = 20000,
 };
 
@@ -506,8 +510,9 @@ static void measure_job(struct probe_run *r, struct bench *all, unsigned flags, 
         probe_missing(r, EVENT, b->no_nccl);
         return;
     }
-    const int node =
-        by != OURS ? -1 : kernel_of(b, &image_all_reduce_nodes, "node", &j, sizeof(struct exchange_args));
+    const int node = by != OURS ? -1
+                                : kernel_of(b, &image_all_reduce_nodes, "node", &j,
+                                            sizeof(struct exchange_args));
     verify(r, b, &j, node, 0);
     if (mode == KERNEL)
         time_kernel(r, b, &j);

@@ -7,7 +7,8 @@
 
 enum {
     EXCHANGE_WARM = 4,      /* rounds of a chain before its first clock read */
-    EXCHANGE_THREADS_LEAST = 64, /* of a block; more where blocks of so many would be more than SMs */
+    EXCHANGE_THREADS_LEAST = 64, /* of a block; more where blocks of so many would be more than
+                                  * SMs */
     EXCHANGE_THREADS = 512, /* of a block, at most */
 };
 

@@ -132,7 +132,8 @@ struct plain {
 // A thread's place in the rounds of a launch.
 struct exchange_turn {
     uint64_t round;  // since the team began; the first is 1
-    uint32_t before; // the first thread's: blocks of this launch that had read the counter before its own
+    // the first thread's: blocks of this launch that had read the counter before its own
+    uint32_t before;
     struct team_watch watch;
 };
 
@@ -140,7 +141,8 @@ struct exchange_turn {
 // be replayed. One thread of a block reads it, hands it on by `shared`, a word of shared memory,
 // and then counts its block: a barrier alone would not make it wait until all threads have what
 // they asked for.
-__device__ __forceinline__ struct exchange_turn exchange_join(const struct team &t, uint64_t *shared)
+__device__ __forceinline__ struct exchange_turn exchange_join(const struct team &t,
+                                                              uint64_t *shared)
 {
     if (threadIdx.x == 0)
         *shared = load_relaxed_64(&t.mine->turn) + 1;
@@ -153,8 +155,8 @@ __device__ __forceinline__ struct exchange_turn exchange_join(const struct team 
 
 // Once in a launch of so many rounds, with all threads, whenever they like. The block that counted
 // last moves the counter on: nobody reads it any more. Only here does a thread wait for its count.
-__device__ __forceinline__ void exchange_leave(const struct team &t, const struct exchange_turn &turn,
-                                               uint32_t rounds)
+__device__ __forceinline__ void exchange_leave(const struct team &t,
+                                               const struct exchange_turn &turn, uint32_t rounds)
 {
     if (threadIdx.x == 0 && turn.before == gridDim.x - 1)
         atomicAdd((unsigned long long *)&t.mine->turn, (unsigned long long)rounds);

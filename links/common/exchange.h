@@ -7,7 +7,8 @@
 
 /* A slot is 16 bytes. How a vector travels in slots: */
 enum {
-    PACKET_PAYLOAD = 8,     /* bytes of the vector in a slot: the rest is the round's number, twice */
+    PACKET_PAYLOAD = 8,     /* bytes of the vector in a slot: the rest is the round's number,
+                             * twice */
     PACKET_GENERATIONS = 2, /* rounds after which a slot is used again */
     PLAIN_PAYLOAD = 16,     /* nothing but data: a word that no vector holds says "not yet" */
     PLAIN_GENERATIONS = 4,

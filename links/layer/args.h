@@ -50,9 +50,10 @@ ARGS_SIZE(struct layer_rate_args, 32);
 struct layer_args {
     struct decoder_args decoder; /* of this rank's share; `epoch` is not used */
     struct exchange exchange;    /* packets, of at least hidden / 2 units */
-    float *share;                /* steps: what O or down gives on this rank, hidden fp32; or what NCCL
-                                  * gathers of a choice: this rank's best, and from LAYER_GATHERED_AT on
-                                  * those of all, each a logit and the bits of a row */
+    float *share;                /* steps: what O or down gives on this rank, hidden fp32; or what
+                                  * NCCL gathers of a choice: this rank's best, and from
+                                  * LAYER_GATHERED_AT on those of all, each a logit and the bits of
+                                  * a row */
     uint32_t has_residual;       /* steps: the share has this rank's residual in it */
     uint32_t pad;
 };

@@ -30,7 +30,8 @@ struct edge_room {
     uint64_t turn;
 };
 
-template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_ranks : edge_alone<edge_values> {
+template <int RANKS, typename WIRE = packets, typename TYPE = fp32>
+struct edge_ranks : edge_alone<edge_values> {
     enum { GPUS = RANKS };
     static_assert(sizeof(typename WIRE::slot) == 2 * sizeof(uint64_t), "a slot is a pair of words");
     const struct team *team;
@@ -105,9 +106,9 @@ template <int RANKS, typename WIRE = packets, typename TYPE = fp32> struct edge_
     // Slots of all peers, `step` apart from the first on, of which pairs has a bit; others are 0.
     // It asks for all that is missing, and for nothing else, as words_take() does.
     template <int N>
-    __device__ __forceinline__ void poll(const exchange_slots_of<WIRE, RANKS> &slots, uint32_t number,
-                                         uint32_t at, uint32_t step, uint32_t pairs,
-                                         typename WIRE::unit (&got)[N][PEERS])
+    __device__ __forceinline__ void poll(const exchange_slots_of<WIRE, RANKS> &slots,
+                                         uint32_t number, uint32_t at, uint32_t step,
+                                         uint32_t pairs, typename WIRE::unit (&got)[N][PEERS])
     {
         typename WIRE::slot slot[N][PEERS] = {};
         struct team_watch watch = {0, 0, given_up};

@@ -41,8 +41,8 @@
  *
  * Inside the timed region: n or 2 n layers, or one step or two; the slope has neither launch nor
  * meeting. Expected on H200, 8b, context 1024: a layer of 440 MB takes 111 us in one kernel of one
- * GPU, 95 of which are a read of its bytes. Two GPUs: 47.6 us of bytes, two exchanges of 1 to 1.3
- * us, and what remains of the edges, 56 us; four: 23.8, and 33. In a graph six edges of kernels
+ * GPU, 95 of which are a read of its bytes. Two GPUs: 47.6 us of bytes, two exchanges of 1 to
+ * 1.3 us, and what remains of the edges, 56 us; four: 23.8, and 33. In a graph six edges of kernels
  * more, and each all-reduce 2.3 us (ours) or 8 to 15 (NCCL).
  * Expected of near: on one GPU it takes 5.3 us off 106.6, for half of the weights no longer comes
  * through the link between the halves of the L2, beside the words. On two GPUs a rank has half of
@@ -66,8 +66,9 @@ enum { TIME, STEP_TIME, BYTES, ERROR, DIFFER };
 #define KEYS "model,context,gpus,impl,l2"
 static const struct probe_metric metrics[] = {
     [TIME] = {"time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS, "one layer of a chain"},
-    [STEP_TIME] = {"step_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
-                   "one whole step: embedding, all layers, head, choice of a token among all ranks'"},
+    [STEP_TIME] =
+        {"step_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event", KEYS,
+         "one whole step: embedding, all layers, head, choice of a token among all ranks'"},
     [BYTES] = {"bytes", "bytes", PROBE_EXACT, .keys = KEYS,
                .what = "that one rank must read of a layer: its share of weights, keys and values"},
     [ERROR] = {"error", "ratio", PROBE_LOWER, .keys = KEYS,
@@ -89,7 +90,8 @@ enum { LAPS_MAX = 40, STEP_LAPS = 8, WARM_LAPS = 2 };
 
 static struct work work_of(const struct bench *b, enum kind kind, uint32_t i)
 {
-    return kind == LAYERS ? (struct work){b->layers << i, 0} : (struct work){b->step_layers, 1u << i};
+    return kind == LAYERS ? (struct work){b->layers << i, 0}
+                          : (struct work){b->step_layers, 1u << i};
 }
 
 static void open_graphs(struct bench *b, enum way way)
@@ -143,7 +145,8 @@ static void give_samples(struct bench *b, enum kind kind, const struct lap *lap)
  * and has the clocks of all ways. */
 static void give_laps(struct bench *b, enum kind kind, enum way way, bool is_given)
 {
-    const size_t warm = kind == LAYERS ? probe_is_check_run(b->r) : WARM_LAPS;
+    const bool is_check = probe_is_check_run(b->r);
+    const size_t warm = kind == LAYERS ? is_check : is_check ? 0 : WARM_LAPS;
 
     if (is_given)
         probe_forget_clocks(b->r);
@@ -182,7 +185,8 @@ static void verify(struct bench *b, enum way way)
 
     probe_value(b->r, ERROR, error);
     probe_value(b->r, DIFFER, differ);
-    probe_require(b->r, differ == 0, "%s: %.0f numbers differ between ranks", way_names[way], differ);
+    probe_require(b->r, differ == 0, "%s: %.0f numbers differ between ranks", way_names[way],
+                  differ);
 }
 
 /* What a case has beside its time. */

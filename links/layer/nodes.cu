@@ -78,8 +78,12 @@ template <int RANKS> static __device__ __forceinline__ void choose(const struct 
 
     push_all_gather<packets, RANKS>::round(
         a.exchange, turn, 1, 1,
-        [&](uint64_t) { return unit{{__float_as_uint(own.logit), own.row}}; },
-        [&](uint64_t, unit one) { decoder_better(best, __uint_as_float(one.word[0]), one.word[1]); });
+        [&](uint64_t) {
+            return unit{{__float_as_uint(own.logit), own.row}};
+        },
+        [&](uint64_t, unit one) {
+            decoder_better(best, __uint_as_float(one.word[0]), one.word[1]);
+        });
     exchange_leave(a.exchange.team, turn, 1);
     if (threadIdx.x == 0) // whose unit it was
         token = best.row;

@@ -28,8 +28,8 @@
  * Expected on two H200 [four in brackets]: load 852 ns, atomic 862 [835], from memory about 150
  * more; a fence of the system about as long as a load, and far longer while stores drain, even on
  * an SM that stores nothing; rates 369 GB/s by loads and stores, 374 by the copy engine. Measured
- * on two: load 850 ns, atomic 867, a store and a fence of the system 873, of the GPU 292; rates 373
- * GB/s by loads, 369 by stores, 395 by the copy engine.
+ * on two: load 850 ns, atomic 867, a store and a fence of the system 873, of the GPU 292; rates
+ * 373 GB/s by loads, 369 by stores, 395 by the copy engine.
  *
  * Traps. Capability is not function: what a peer writes may be lost, so links_open() proves it. The
  * owner's L2 answers or misses, never the requester's. Its line was last written by the owner,
@@ -48,33 +48,41 @@ PROBE_IMAGE(peer_memory);
 
 static const struct probe_metric metrics[] = {
     [LOAD_TIME] = {"load_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "gpus,level",
-        "dependent load from the next GPU's L2, or from its memory"},
+                   "dependent load from the next GPU's L2, or from its memory"},
     [ATOMIC_TIME] = {"atomic_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "gpus,level",
-        "dependent atomic addition in the next GPU's L2, or in its memory"},
-    [PAIR_TIME] = {"pair_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,level",
-        .what = "dependent load of every rank (rows) from the memory of every rank (columns)"},
+                     "dependent atomic addition in the next GPU's L2, or in its memory"},
+    [PAIR_TIME] =
+        {"pair_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,level",
+         .what = "dependent load of every rank (rows) from the memory of every rank (columns)"},
     [SM_TIME] = {"sm_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,level",
-        .what = "dependent load of every SM of rank 0 (rows) from the memory of every peer"},
+                 .what =
+                     "dependent load of every SM of rank 0 (rows) from the memory of every peer"},
     [FENCE_TIME] = {"fence_time", "ns", PROBE_LOWER, PROBE_SLOPE, "device", "gpus,scope,others",
-        "a store to the next GPU's memory, and a fence; scope=sys, others=idle bounds its latency"},
+                    "a store to the next GPU's memory, and a fence; scope=sys, others=idle bounds "
+                    "its latency"},
     [STORED] = {"stored_meanwhile", "bytes/s", PROBE_HIGHER, .keys = "gpus,scope,others",
-        .what = "what the other SMs stored to that GPU during the fences"},
+                .what = "what the other SMs stored to that GPU during the fences"},
     [FIRST_TIME] = {"first_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,of,idle",
-        .what = "the first load from the next GPU's L2, or the own, after so long a pause"},
+                    .what =
+                        "the first load from the next GPU's L2, or the own, after so long a pause"},
     [NEXT_TIME] = {"next_time", "ns", PROBE_LOWER, .timer = "device", .keys = "gpus,of,idle",
-        .what = "mean of the eight dependent loads behind it"},
+                   .what = "mean of the eight dependent loads behind it"},
     [STALE] = {"stale", "ratio", PROBE_LOWER, .keys = "gpus,load",
-        .what = "rounds in which a load gave an older value than its owner had announced"},
+               .what = "rounds in which a load gave an older value than its owner had announced"},
     [TRANSFER_TIME] = {"transfer_time", "ns", PROBE_LOWER, PROBE_SLOPE, "event",
-        "gpus,by,directions,bytes", "a copy to or from the next GPU, in a chain of copies"},
+                       "gpus,by,directions,bytes",
+                       "a copy to or from the next GPU, in a chain of copies"},
     [RATE] = {"rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, .keys = "gpus,by,directions,bytes",
-        .what = "the same as a rate; in both directions, bytes that a GPU sends and receives"},
+              .what =
+                  "the same as a rate; in both directions, bytes that a GPU sends and receives"},
     [SMS_RATE] = {"sms_rate", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, .keys = "gpus,by,sms,bytes",
-        .what = "rate of a copy by so many SMs, a block on each"},
+                  .what = "rate of a copy by so many SMs, a block on each"},
     [COUNTED] = {"counted", "ratio", PROBE_LOWER, .keys = "gpus,by,directions,bytes",
-        .what = "bytes that the links' own counters of data saw, over those that were copied"},
+                 .what =
+                     "bytes that the links' own counters of data saw, over those that were copied"},
     [RAW] = {"raw", "ratio", PROBE_LOWER, .keys = "gpus,by,directions,bytes",
-        .what = "the same of all bytes that passed in that direction: data, headers, requests, answers"},
+             .what = "the same of all bytes that passed in that direction: data, headers, "
+                     "requests, answers"},
 };
 
 static const struct probe_parameter parameters[] = {LINKS_PARAMETERS};
@@ -524,6 +532,7 @@ const struct probe probe = {
     .n_metrics = PROBE_LENGTH(metrics),
     .parameters = parameters,
     .n_parameters = PROBE_LENGTH(parameters),
-    .fixed = "its curves have powers of 16 from 16 bytes to 256 MiB, with --deep every power of four",
+    .fixed =
+        "its curves have powers of 16 from 16 bytes to 256 MiB, with --deep every power of four",
     .measure = measure,
 };

@@ -165,9 +165,9 @@ static void sweep_sms(struct probe_run *r, const struct rates *s, enum by by)
         if (sms < all)
             snprintf(count, sizeof count, "%u", sms);
         if (is_there(s, by) &&
-            probe_begin_case(r, (i % 2 == 0 || sms == all ? PROBE_THRICE : PROBE_DEEP) | PROBE_POWER_BOUND,
-                             "gpus=%d,by=%s,sms=%s,bytes=%zu", links_gpus(s->l), names[by], count,
-                             SMS_BYTES))
+            probe_begin_case(
+                r, (i % 2 == 0 || sms == all ? PROBE_THRICE : PROBE_DEEP) | PROBE_POWER_BOUND,
+                "gpus=%d,by=%s,sms=%s,bytes=%zu", links_gpus(s->l), names[by], count, SMS_BYTES))
             sample(r, s, &t, SMS_RATE);
     }
 }

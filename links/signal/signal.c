@@ -87,7 +87,8 @@ enum {
     THREADS = 256, /* of a block of a barrier */
     ORDER_ROUNDS = 20000,
     ORDER_CHECK_ROUNDS = 16,
-    RELAY_POLLS = 1 << 16, /* of all GPUs' words in vain, some 100 us, before others may have the core */
+    RELAY_POLLS = 1 << 16, /* of all GPUs' words in vain, some 100 us, before others may have the
+                            * core */
 };
 
 struct signals {
@@ -98,7 +99,8 @@ struct signals {
     uint32_t turns;
     uint32_t number; /* of the last token */
     struct links_memory boxes, slots;
-    struct links_memory host; /* boxes, too, two a rank; .here is NULL where there is no such memory */
+    struct links_memory host; /* boxes, too, two a rank; .here is NULL where there is no such
+                               * memory */
     char no_host[160];
     struct signal_result *result[LINKS_MOST]; /* mapped, in each rank */
 };
@@ -191,7 +193,8 @@ struct relay {
     _Atomic uint32_t *told[LINKS_MOST], *heard[LINKS_MOST]; /* of each of the circle */
     uint32_t last[LINKS_MOST]; /* handed on */
     uint32_t handed;           /* so many words */
-    bool out_of_turn;          /* a GPU told something before it could have heard what it waits for */
+    bool out_of_turn;          /* a GPU told something before it could have heard what it waits
+                                * for */
     atomic_bool is_over;
     pthread_t thread;
 };
@@ -200,7 +203,8 @@ static void *hand_on(void *what)
 {
     struct relay *relay = what;
 
-    for (unsigned polls = 1; !atomic_load_explicit(&relay->is_over, memory_order_relaxed); polls++) {
+    for (unsigned polls = 1; !atomic_load_explicit(&relay->is_over, memory_order_relaxed);
+         polls++) {
         for (int i = 0; i < relay->circle.n; i++) {
             const uint32_t now = atomic_load_explicit(relay->told[i], memory_order_acquire);
             if (now == relay->last[i])
@@ -280,7 +284,8 @@ static void measure_order(struct probe_run *r, struct signals *s, const char *or
         return;
     }
     if (via == BY_RELAY && !has_cores(s->gpus + 1) && !probe_is_check_run(r)) {
-        static const char why[] = "the host has too few cores: one for each GPU, and one to hand on";
+        static const char why[] =
+            "the host has too few cores: one for each GPU, and one to hand on";
         probe_missing(r, ONE_WAY, why);
         probe_missing(r, ROUND_TRIP, why);
         return;

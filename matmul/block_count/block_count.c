@@ -36,8 +36,8 @@
  *
  * Inside the timed region: one graph replay between two events.
  * Expected on an H200: 4.8 us for 128x64; its parts take 0.7 us (empty), 4.4 us (loads) and 4.2 us
- * (products). The four aspects, with 128 blocks of the same work each, take 5.2, 6.0, 6.2 and 11
- * us. Cold, 0.6 us more for 128x64, 1.4 for 64x64, which fetches a third more, and less in
+ * (products). The four aspects, with 128 blocks of the same work each, take 5.2, 6.0, 6.2 and
+ * 11 us. Cold, 0.6 us more for 128x64, 1.4 for 64x64, which fetches a third more, and less in
  * proportion the slower the tile is. A second wave costs nearly as much as the first.
  * derived.predicted_time is the chip's own figures' prediction of each row.
  *

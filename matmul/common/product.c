@@ -148,7 +148,8 @@ static void reference_on_host(struct probe_run *r, struct product *p)
     p->n_outputs = chosen.n;
     p->outputs = probe_host_alloc(r, p->n_outputs * sizeof *p->outputs);
     p->reference = probe_host_alloc(r, p->n_outputs * sizeof *p->reference);
-    size_t *left = probe_host_alloc(r, 2 * p->n_outputs * sizeof *left), *right = left + p->n_outputs;
+    size_t *left = probe_host_alloc(r, 2 * p->n_outputs * sizeof *left),
+           *right = left + p->n_outputs;
     for (size_t i = 0; i < p->n_outputs; i++) {
         p->outputs[i] = chosen_output(s, &chosen, i, &state);
         p->reference[i] = 0;

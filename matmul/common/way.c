@@ -154,8 +154,9 @@ static bool open_stream(struct probe_run *r, const struct product *p, struct way
     const struct product_shape *s = &p->shape;
     uint32_t grid[2];
 
-    if (strcmp(s->layout, "nn") != 0 || s->n % 8 || s->lda % 8 || s->ldb % 8 || s->ldc % 8 || s->a_shift % 8 ||
-        s->b_shift % 8 || t->shared > gpu_facts(r)->shared_per_block || gpu_facts(r)->cc != 90)
+    if (strcmp(s->layout, "nn") != 0 || s->n % 8 || s->lda % 8 || s->ldb % 8 || s->ldc % 8 ||
+        s->a_shift % 8 || s->b_shift % 8 || t->shared > gpu_facts(r)->shared_per_block ||
+        gpu_facts(r)->cc != 90)
         return false;
     w->kernel = kernel_of(r, &image_wgmma_stream, "wgmma_stream", s, t->name,
                           sizeof(struct wgmma_stream_args));

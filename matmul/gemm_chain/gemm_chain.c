@@ -582,8 +582,8 @@ static struct chain prepare_asked(struct probe_run *r, int m, int n)
     m = m ? m : SIZE;
     n = n ? n : SIZE;
     if (m % M_STEP || n % N_STEP || n < N_LEAST)
-        probe_usage(r, "m=%d, n=%d: expected a multiple of %d, and one of %d from %d on", m, n, M_STEP,
-                    N_STEP, N_LEAST);
+        probe_usage(r, "m=%d, n=%d: expected a multiple of %d, and one of %d from %d on", m, n,
+                    M_STEP, N_STEP, N_LEAST);
     return prepare(r, m, n);
 }
 

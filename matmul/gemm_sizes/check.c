@@ -183,10 +183,11 @@ void sizes_check_refused(struct probe_run *r)
     char said[256] = "";
 
     for (size_t i = 0; i < PROBE_LENGTH(cases); i++)
-        probe_require(
-            r, (product_why_refused(cases[i].m, cases[i].n, cases[i].k) != NULL) == cases[i].refused,
-            "%lld x %lld x %lld is %srefused", (long long)cases[i].m, (long long)cases[i].n,
-            (long long)cases[i].k, cases[i].refused ? "" : "not ");
+        probe_require(r,
+                      (product_why_refused(cases[i].m, cases[i].n, cases[i].k) != NULL) ==
+                          cases[i].refused,
+                      "%lld x %lld x %lld is %srefused", (long long)cases[i].m,
+                      (long long)cases[i].n, (long long)cases[i].k, cases[i].refused ? "" : "not ");
     probe_require(r, probe_respawn(r, "m", 0, 30000, said, sizeof said) == 2,
                   "--set m=0 ends with status 2 and: %s", said);
 }

@@ -67,8 +67,8 @@ __device__ __forceinline__ void hand_over(uint32_t *gathered, uint32_t sum)
         atomicAdd(gathered + blockIdx.x % SUM_WORDS * SUM_SPACING, sum);
 }
 
-// The same with one addition per block: one per warp would slow a stream of short-lived blocks by 2
-// %.
+// The same with one addition per block: one per warp would slow a stream of short-lived blocks by
+// 2 %.
 __device__ __forceinline__ void hand_over_block(uint32_t *gathered, uint32_t sum)
 {
     __shared__ uint32_t of_warp[32];

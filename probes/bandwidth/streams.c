@@ -338,9 +338,8 @@ static double measure_power(struct probe_run *r, struct mover *m, struct stream 
     const char *op = stream ? bandwidth_op_names[stream->form->op] : "none";
     struct work work = {m, stream};
 
-    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND, "level=%s,op=%s,path=%s,bytes=%zu", level, op,
-                          stream ? stream->form->path : "none",
-                          stream ? stream->bytes : 0))
+    if (!probe_begin_case(r, flags | PROBE_POWER_BOUND, "level=%s,op=%s,path=%s,bytes=%zu", level,
+                          op, stream ? stream->form->path : "none", stream ? stream->bytes : 0))
         return NAN;
     const struct gpu_power power = gpu_power(r, work_once, &work, ns);
     gpu_power_value(r, POWER, ENERGY, &power, stream ? stream->times : 0);

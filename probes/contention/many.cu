@@ -10,10 +10,10 @@ __device__ __forceinline__ void additions(uint32_t *p, uint32_t &v, uint32_t zer
 #pragma unroll
     for (int i = 0; i < N; i++)
         v = add_relaxed(p, v & zero | 1);
-    asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 0x5eedf100; @q st.global.u32 [%1], %0; }" ::"r"(
-                     v),
-                 "l"(p)
-                 : "memory");
+    asm volatile(
+        "{ .reg .pred q; setp.eq.u32 q, %0, 0x5eedf100; @q st.global.u32 [%1], %0; }" ::"r"(v),
+        "l"(p)
+        : "memory");
 }
 
 // A block on each SM. All have arrived before the first adds; who does not come ends the wait.

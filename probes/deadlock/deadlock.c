@@ -181,7 +181,8 @@ static cudaError_t spin(struct probe_run *r, const struct spinner *s, const stru
         result = gpu_try_launch(r, s->spin, &shape, &a);
     }
     *queued = probe_host_ns();
-    gpu_grants(result, "cudaLaunchKernelExC", __FILE__, __LINE__); /* what a refusal is, the caller judges */
+    /* what a refusal is, the caller judges */
+    gpu_grants(result, "cudaLaunchKernelExC", __FILE__, __LINE__);
     gpu_wait(r);
     CUDA(cudaStreamSynchronize(second));
     return result;

@@ -28,8 +28,8 @@
  * Inside the timed region: the chain, between two events. Launch, replay and drain cancel in the
  * slope.
  * Expected on an H200: 2 us by stream, 1.0 to 1.3 with programmatic launch. 1.15 us by graph, 0.9
- * with programmatic launch. 1.2 us by grid.sync(), 1.0 by counter. 0.56 us in a cluster of 16. 0.2
- * us in one block, and 0.07 there in shared memory. Of the graph's 1.15 us, 0.54 are those of a
+ * with programmatic launch. 1.2 us by grid.sync(), 1.0 by counter. 0.56 us in a cluster of 16.
+ * 0.2 us in one block, and 0.07 there in shared memory. Of the graph's 1.15 us, 0.54 are those of a
  * kernel that returns at once. A body of 256 MiB takes 62.5 us unwaited, and 3 more by graph and by
  * counter: an edge, a load of the memory, and warps that wait for those with one chunk more.
  *
@@ -102,13 +102,15 @@ static const struct mode {
     {"graph_pdl_early", "edges_dependent_early", BY_GRAPH, PER_SM, 1, 0, 0, PROBE_DEEP, PROBE_DEEP},
     {"graph_pdl_late", "edges_dependent_late", BY_GRAPH, PER_SM, 1, 0, PROBE_THRICE, PROBE_DEEP,
      PROBE_DEEP},
-    {"grid_sync", "edges_grid_sync", BY_ONE_LAUNCH, PER_SM, 0, 0, PROBE_THRICE, PROBE_DEEP, PROBE_DEEP},
+    {"grid_sync", "edges_grid_sync", BY_ONE_LAUNCH, PER_SM, 0, 0, PROBE_THRICE, PROBE_DEEP,
+     PROBE_DEEP},
     {"counter", "edges_counter", BY_ONE_LAUNCH, PER_SM, 0, 0, 0, 0, PROBE_THRICE},
     {"cluster", "edges_cluster", BY_ONE_LAUNCH, 8, 0, 1, PROBE_DEEP, PROBE_DEEP, NEVER},
     {"cluster", "edges_cluster", BY_ONE_LAUNCH, 16, 0, 1, PROBE_THRICE, PROBE_DEEP, NEVER},
     {"block", "edges_block", BY_ONE_LAUNCH, 1, 0, 0, PROBE_THRICE, PROBE_DEEP, NEVER},
     {"block_shared", "edges_block_shared", BY_ONE_LAUNCH, 1, 0, 0, 0, PROBE_DEEP, NEVER},
-    {"unwaited", "edges_unwaited", BY_ONE_LAUNCH, PER_SM, 0, 0, PROBE_THRICE, PROBE_DEEP, PROBE_DEEP},
+    {"unwaited", "edges_unwaited", BY_ONE_LAUNCH, PER_SM, 0, 0, PROBE_THRICE, PROBE_DEEP,
+     PROBE_DEEP},
 };
 
 /* The same steps without any wait. The body gives the warps time to drift apart. */

@@ -26,8 +26,8 @@
  *
  * Inside the timed region: the calls shown, nothing else. The GPU is idle otherwise.
  * Expected over PCIe 5: 4 bytes in 5 to 7 us either way. Large copies 55 GB/s pinned, a third of
- * that pageable. flag 2 us. load 1.1 us. Calls 0.1 to 0.8 us. wakeup 2 us if the thread spins, 30
- * us and more if it blocks.
+ * that pageable. flag 2 us. load 1.1 us. Calls 0.1 to 0.8 us. wakeup 2 us if the thread spins,
+ * 30 us and more if it blocks.
  *
  * Traps. A blocked thread sleeps, and the longer it sleeps, the longer it takes to wake up: --deep
  * also measures a delay of 1 ms. The driver copies pageable memory through pinned buffers of its

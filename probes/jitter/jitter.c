@@ -431,7 +431,8 @@ static void measure_scenes(struct probe_run *r, const struct jitter *j)
 /* --- bursts of items -------------------------------------------------------------------------- */
 
 enum { ITEMS = 512, BURST = 16, BURSTS = ITEMS / BURST, ITEM_NS = 5000, ITEM_STREAMS = 8 };
-static const double DRIFT_MOST = 1e-3; /* of host and GPU clock; systems set theirs by half of that */
+/* of host and GPU clock; systems set theirs by half of that */
+static const double DRIFT_MOST = 1e-3;
 enum { TRACES_MOST = 10 };
 enum { EACH, EACH_OF_8, BATCHED, N_LAUNCHES };
 static const char *const launch_names[] = {"each", "each_of_8_streams", "batched"};
@@ -538,7 +539,8 @@ static double uncertain_by_then(struct probe_run *r, const struct gpu_host_clock
     const double known = before->uncertainty_ns + after.uncertainty_ns;
 
     probe_require(r, moved <= known + DRIFT_MOST * trace_ns,
-                  "the clocks of host and GPU moved by %.0f ns in a trace of %.0f", moved, trace_ns);
+                  "the clocks of host and GPU moved by %.0f ns in a trace of %.0f", moved,
+                  trace_ns);
     return fmax(before->uncertainty_ns, moved + after.uncertainty_ns);
 }
 

@@ -160,8 +160,9 @@ static void by_chevrons(struct probe_run *r, const struct call *c)
 static void by_driver(struct probe_run *r, const struct call *c)
 {
     (void)r;
-    gpu_must((cudaError_t)c->driver(c->function, 1, 1, 1, 1, 1, 1, 0, c->stream, c->parameters, NULL),
-             "cuLaunchKernel", __FILE__, __LINE__);
+    gpu_must(
+        (cudaError_t)c->driver(c->function, 1, 1, 1, 1, 1, 1, 0, c->stream, c->parameters, NULL),
+        "cuLaunchKernel", __FILE__, __LINE__);
 }
 
 static void by_driver_ex(struct probe_run *r, const struct call *c)

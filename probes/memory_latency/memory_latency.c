@@ -412,8 +412,8 @@ static bool is_between(size_t bytes, double low, double high)
 
 /* Is this footprint, with `before` the last one, one of every round? The L1 is what shared memory
  * leaves and 28 KiB more (from compute capability 8.0 on), and its sets overflow below that; half
- * of an L2 may be near. Between lie plateaus: the first footprint from some size on shows each. 16
- * KiB is also claim C11's: L1 twice. */
+ * of an L2 may be near. Between lie plateaus: the first footprint from some size on shows each.
+ * 16 KiB is also claim C11's: L1 twice. */
 static bool is_frequent(const struct probe_run *r, size_t before, size_t bytes)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
@@ -449,10 +449,12 @@ static void measure(struct probe_run *r)
     if (probe_begin_case(r, 0, "path=l2"))
         measure_walk(r, &c, ring_of(r, &c, BY_L2, RING_BYTES), CONTROL, -1);
 
-    for (size_t before = 0, bytes = 4 << 10; bytes <= c.room; bytes = snapped(next_footprint(bytes))) {
+    for (size_t before = 0, bytes = 4 << 10; bytes <= c.room;
+         bytes = snapped(next_footprint(bytes))) {
         if (bytes > (size_t)probe_parameter(r, "max_bytes"))
             break;
-        if (probe_begin_case(r, is_frequent(r, before, bytes) ? 0 : PROBE_THRICE, "bytes=%zu", bytes))
+        if (probe_begin_case(r, is_frequent(r, before, bytes) ? 0 : PROBE_THRICE, "bytes=%zu",
+                             bytes))
             measure_walk(r, &c, ring_of(r, &c, BY_L1, bytes), CURVE, CURVE_TIME);
         before = bytes;
     }

@@ -49,8 +49,8 @@ static void check_fma(struct probe_run *r, int warps, int chains)
                   busy, lanes);
     if (warps == 1 && chains == 1)
         probe_require(r, whole > 3.9 && interval < 5,
-                      "a dependent multiply-add takes %.2f cycles, of whole launches %.2f", interval,
-                      whole);
+                      "a dependent multiply-add takes %.2f cycles, of whole launches %.2f",
+                      interval, whole);
     /* Two registers an instruction, one from each bank, keep nearly all lanes busy; three without
      * reuse would keep half. */
     if (warps >= 4 * SCHEDULERS && chains >= 4)

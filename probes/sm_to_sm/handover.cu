@@ -11,14 +11,20 @@
 // With order: what a lane finds behind the flag is what was written before it. Without, the
 // consumer finds what its L1 kept from the trip before.
 struct ordered {
-    static __device__ __forceinline__ void put(uint32_t *flag, uint32_t k) { store_release(flag, k); }
+    static __device__ __forceinline__ void put(uint32_t *flag, uint32_t k)
+    {
+        store_release(flag, k);
+    }
     static __device__ __forceinline__ uint32_t look(const uint32_t *flag)
     {
         return load_acquire(flag);
     }
 };
 struct unordered {
-    static __device__ __forceinline__ void put(uint32_t *flag, uint32_t k) { store_relaxed(flag, k); }
+    static __device__ __forceinline__ void put(uint32_t *flag, uint32_t k)
+    {
+        store_relaxed(flag, k);
+    }
     static __device__ __forceinline__ uint32_t look(const uint32_t *flag)
     {
         return load_relaxed(flag);
@@ -190,10 +196,10 @@ template <int N, typename WAY> __device__ __forceinline__ void stores(char *line
 #pragma unroll
     for (int i = 0; i < N; i++)
         WAY::step((uint32_t *)(lines + i % VISIBLE_LINES * VISIBLE_APART), v);
-    asm volatile("{ .reg .pred q; setp.eq.u32 q, %0, 0x5eedf100; @q st.global.u32 [%1], %0; }" ::"r"(
-                     v),
-                 "l"(lines)
-                 : "memory"); // the clock is read when the last value is there
+    asm volatile(
+        "{ .reg .pred q; setp.eq.u32 q, %0, 0x5eedf100; @q st.global.u32 [%1], %0; }" ::"r"(v),
+        "l"(lines)
+        : "memory"); // the clock is read when the last value is there
 }
 
 template <typename WAY> __device__ __forceinline__ void visible(const struct visible_args &a)

@@ -245,8 +245,8 @@ static void measure_slab(struct probe_run *r, struct mover *m, const char *from,
                               .cooperative = true};
     uint32_t aborted;
 
-    if (!probe_begin_case(r, PROBE_THRICE | (large ? PROBE_POWER_BOUND : 0), "from=%s,slab=%s", from,
-                          name))
+    if (!probe_begin_case(r, PROBE_THRICE | (large ? PROBE_POWER_BOUND : 0), "from=%s,slab=%s",
+                          from, name))
         return;
     a.slabs = gpu_alloc(r, slab * (size_t)gpu->n_sm, "the slabs");
     for (uint32_t pass = 0; probe_more(r); pass++) {

@@ -12,8 +12,8 @@
  *     skew         largest difference of %globaltimer between SM 0 and any other, by time stamps
  *                  that travel there and back; known to within half of the round trip
  *
- * Expected on an H200: tick 32 ns, 32 ns (1 us on some boards) and 20 ns; clock64_cost 2 to 20
- * cycles; event_floor 1 to 3 us; skew under 1 us.
+ * Expected on an H200: tick 32 ns, 32 ns (1 us on some boards) and 20 ns; clock64_cost 2 to
+ * 20 cycles; event_floor 1 to 3 us; skew under 1 us.
  *
  * A time below two ticks is not a measurement, and no verdict rests on one. The cycle counters of
  * two SMs are not comparable at all. */

@@ -138,7 +138,8 @@ struct run_context {
     int method, round;
     bool failed;
     const char *discarded; /* of the whole run */
-    const json_t *said;    /* unit and direction by a metric's name; NULL: each metric says its own */
+    const json_t *said;    /* unit and direction by a metric's name; NULL: each metric says its
+                            * own */
     struct index cycles;   /* of one case, once it was asked for: the places of metrics in cycles */
     bool was_asked;
 };
@@ -185,7 +186,8 @@ static bool take_metric(struct bundle *bundle, struct run_context *at, const jso
     double value = document_get_number(metric, "median");
 
     document_metric_id(id, at->probe, one, metric);
-    struct row *row = rows_get(&bundle->rows, id, unit_kept(document_metric_word(at->said, metric, "unit")),
+    struct row *row = rows_get(&bundle->rows, id,
+                               unit_kept(document_metric_word(at->said, metric, "unit")),
                                better_of(document_metric_word(at->said, metric, "better")));
     if (!row)
         return false;

@@ -68,12 +68,14 @@ static double greatest_clock(const struct rows *rows)
 char *machine_states(const struct bundle *bundle, char *text, size_t size)
 {
     const json_t *environment = json_object_get(bundle->head, "environment");
-    const double most = document_get_number(json_object_get(environment, "gpu"), "sm_clock_max_mhz");
+    const double most = document_get_number(json_object_get(environment, "gpu"),
+                                            "sm_clock_max_mhz");
     const double clock = greatest_clock(&bundle->rows);
 
     machine_settings(environment, text, size);
     if (clock < CAPPED * most)
-        add(text, size, "the SM clock never passed %.0f MHz of %.0f: locked, or capped", clock, most);
+        add(text, size, "the SM clock never passed %.0f MHz of %.0f: locked, or capped", clock,
+            most);
     if (bundle->n_slowed > 0)
         add(text, size, "slowed down in %d of %d runs (%.60s)", bundle->n_slowed, bundle->n_runs,
             bundle->slowed_by);

@@ -101,7 +101,8 @@ enum setting setting_clocks(const json_t *gpu, char text[SETTING_TEXT])
     if (isnan(set))
         snprintf(text, SETTING_TEXT, "application clocks: not recorded");
     else if (isnan(most))
-        snprintf(text, SETTING_TEXT, "application clock %.0f MHz; the greatest is not recorded", set);
+        snprintf(text, SETTING_TEXT, "application clock %.0f MHz; the greatest is not recorded",
+                 set);
     else if (setting == SETTING_CHANGED)
         snprintf(text, SETTING_TEXT, "application clock %.0f MHz of %.0f", set, most);
     else

@@ -202,15 +202,16 @@ static void say_where_it_goes(const struct bundle *bundle, double n_sm, struct f
     const double us = 1e3, all = cost.whole.centre / 100;
     const double wave = cost.wave[1].centre - cost.wave[0].centre;
 
-    rule_say(f->evidence,
-             "; of the %.2f us of 128x64: fixed, by lines through two of the times at k = 512, 1024 and "
-             "2048, %.2f to %.2f us (%.0f to %.0f %%), of these %.2f for the empty kernel; %.0f idle "
-             "SMs %.2f us at most (%.0f %%); waves %s (a tile more than SMs would add %.2f us, %.0f "
-             "%%); waiting for operands %.2f us (%.0f %%)",
-             cost.whole.centre / us, cost.fixed[0].centre / us, cost.fixed[1].centre / us,
-             cost.fixed[0].centre / all, cost.fixed[1].centre / all, cost.empty.centre / us,
-             cost.idle_sms, cost.idle_ns / us, cost.idle_ns / all, waves,
-             wave / us, 100 * wave / cost.wave[0].centre, cost.waits_ns / us, cost.waits_ns / all);
+    rule_say(
+        f->evidence,
+        "; of the %.2f us of 128x64: fixed, by lines through two of the times at k = 512, 1024 and "
+        "2048, %.2f to %.2f us (%.0f to %.0f %%), of these %.2f for the empty kernel; %.0f idle "
+        "SMs %.2f us at most (%.0f %%); waves %s (a tile more than SMs would add %.2f us, %.0f "
+        "%%); waiting for operands %.2f us (%.0f %%)",
+        cost.whole.centre / us, cost.fixed[0].centre / us, cost.fixed[1].centre / us,
+        cost.fixed[0].centre / all, cost.fixed[1].centre / all, cost.empty.centre / us,
+        cost.idle_sms, cost.idle_ns / us, cost.idle_ns / all, waves, wave / us,
+        100 * wave / cost.wave[0].centre, cost.waits_ns / us, cost.waits_ns / all);
 }
 
 static const struct need part_needs[] = {

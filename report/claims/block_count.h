@@ -36,7 +36,8 @@ void cube_say(const struct bundle *bundle, const struct row *time, struct findin
 struct cube_cost {
     struct row whole, empty; /* the product; the same kernel with nothing to do */
     struct row fixed[2];     /* of the whole, what does not grow with k: at least, at most */
-    double idle_sms, idle_ns; /* SMs without a block; what they cost at most: their share of the whole */
+    double idle_sms, idle_ns; /* SMs without a block; what they cost at most: their share of the
+                               * whole */
     double waits_ns;         /* for operands */
     struct row wave[2];      /* as many tiles as SMs, and one more */
 };

@@ -76,7 +76,8 @@ static bool matches(const char *glob, size_t length, const char *id)
     const bool is_bare = length > 0 && isdigit((unsigned char)*glob);
     const bool is_short = is_bare && (length < 2 || !isdigit((unsigned char)glob[1]));
 
-    snprintf(whole, sizeof whole, "%s%s%.*s", is_bare ? "C" : "", is_short ? "0" : "", (int)length, glob);
+    snprintf(whole, sizeof whole, "%s%s%.*s", is_bare ? "C" : "", is_short ? "0" : "", (int)length,
+             glob);
     return fnmatch(whole, id, FNM_CASEFOLD) == 0;
 }
 

@@ -140,8 +140,9 @@ static const struct claim claims[] = {
                       "{latency} of a load.",
                .no = "From SM to SM data flow at {rate} times DRAM's rate; a bare flag "
                      "takes {latency:%} of a load.",
-               .partly = "Between: from SM to SM data flow at {rate:range} of DRAM's rate "
-                         "(limit 1), a bare flag takes {latency:range} of a load (limit {C06_LATENCY})."},
+               .partly =
+                   "Between: from SM to SM data flow at {rate:range} of DRAM's rate "
+                   "(limit 1), a bare flag takes {latency:range} of a load (limit {C06_LATENCY})."},
      .surprise = 7,
      .statement = "Handing data from SM to SM never runs faster than DRAM, in latency and in "
                   "bandwidth; 'all' makes one exception enough to refute.",

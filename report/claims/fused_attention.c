@@ -249,13 +249,13 @@ static const struct claim claims[] = {
      .quote = "The result is dramatically lower memory usage and substantially higher throughput.",
      .clause = "substantially higher throughput",
      .since = "2026-11-22",
-     .plain =
-         {.yes =
-              "In the median round fused attention has {causal} times the throughput at 4096 tokens, "
-              "{none} unmasked.",
-          .no = "Fused attention has only {causal} times the throughput at 4096 tokens, {none} "
-                "unmasked.",
-          .partly = "Fused attention has {C55_RATIO} times the throughput: {parts}."},
+     .plain = {.yes = "In the median round fused attention has {causal} times the throughput at "
+                      "4096 tokens, "
+                      "{none} unmasked.",
+               .no =
+                   "Fused attention has only {causal} times the throughput at 4096 tokens, {none} "
+                   "unmasked.",
+               .partly = "Fused attention has {C55_RATIO} times the throughput: {parts}."},
      .surprise = 1,
      .statement = "Fused attention is at least 1.5 times as fast at 4096 tokens, with a causal "
                   "mask and without one.",

@@ -402,8 +402,9 @@ static const struct claim claims[] = {
      .clause = "reduce extra passes over memory",
      .since = "2026-11-22",
      .plain = {.yes = "One kernel instead of two saves {fall:%} of the passes over new rows.",
- .no = "One kernel instead of two saves only {fall:%} of the passes over new rows.",
- .partly = "One kernel saves {fall:range} of the passes over new rows: between, limits {C67_NOT} and {C67_WITHIN:%} off 1."},
+               .no = "One kernel instead of two saves only {fall:%} of the passes over new rows.",
+               .partly = "One kernel saves {fall:range} of the passes over new rows: between, "
+                         "limits {C67_NOT} and {C67_WITHIN:%} off 1."},
      .surprise = 2,
      .statement = "Bytes moved fall by the passes over the new rows.",
      .rule = "Bytes are shown by the slope of time from 512 to 1024 appended rows a step, keys and "

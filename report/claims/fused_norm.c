@@ -466,23 +466,26 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "improves cache use",
      .since = "2026-11-27T15:02Z",
-     .plain = {.yes = "L1 and L2 serve a larger share of what one fused norm loads: by {large} of all, "
-                      "{fits} where the L2 holds it.",
-               .no = "L1 and L2 hardly serve a larger share of what one fused norm loads: by {large} of "
-                     "all, {fits} where the L2 holds it.",
-               .partly = "L1 and L2 serve a larger share of what one fused norm loads: {parts}."},
+     .plain =
+         {.yes = "L1 and L2 serve a larger share of what one fused norm loads: by {large} of all, "
+                 "{fits} where the L2 holds it.",
+          .no = "L1 and L2 hardly serve a larger share of what one fused norm loads: by {large} of "
+                "all, {fits} where the L2 holds it.",
+          .partly = "L1 and L2 serve a larger share of what one fused norm loads: {parts}."},
      .surprise = 1,
-     .statement = "L1 or L2 serve a larger share of a norm's loads when it is one kernel: of a large "
-                  "one with bias and activation, and of a LayerNorm that the L2 holds. What passes "
-                  "from the L2 to the SMs is C40a's.",
-     .rule = "1 - bytes read from device memory over 32 bytes for each sector that loads ask of the "
-             "L1s, by hardware counters, one kernel minus three, fp16, cold: silu(rmsnorm(x) + "
-             "bias) of 16384x8192, and LayerNorm of 1024x4096, which the L2 holds. REPRODUCED when "
-             "both are 0.1 or more, REFUTED when neither is, MIXED otherwise. Without counters NOT "
-             "TESTABLE. Positive control: of LayerNorm warm in the L2 the caches serve 0.98 or "
-             "more to three kernels. Negative control: of a kernel that reads each element once, "
-             "from memory, they must serve less than 0.1. The limits were set with counts of "
-             "earlier kernels in sight: 0.67 and 0.40 of the one, 0.67 and 0.80 of the other.",
+     .statement =
+         "L1 or L2 serve a larger share of a norm's loads when it is one kernel: of a large "
+         "one with bias and activation, and of a LayerNorm that the L2 holds. What passes "
+         "from the L2 to the SMs is C40a's.",
+     .rule =
+         "1 - bytes read from device memory over 32 bytes for each sector that loads ask of the "
+         "L1s, by hardware counters, one kernel minus three, fp16, cold: silu(rmsnorm(x) + "
+         "bias) of 16384x8192, and LayerNorm of 1024x4096, which the L2 holds. REPRODUCED when "
+         "both are 0.1 or more, REFUTED when neither is, MIXED otherwise. Without counters NOT "
+         "TESTABLE. Positive control: of LayerNorm warm in the L2 the caches serve 0.98 or "
+         "more to three kernels. Negative control: of a kernel that reads each element once, "
+         "from memory, they must serve less than 0.1. The limits were set with counts of "
+         "earlier kernels in sight: 0.67 and 0.40 of the one, 0.67 and 0.80 of the other.",
      .judge = judge_c92,
      .needs = NEEDS(served_needs)},
     {.id = "C42",

@@ -128,11 +128,12 @@ static const struct claim claims[] = {
               "brittle in practice.",
      .clause = "assume static shapes for efficiency, making them brittle in practice.",
      .since = "2026-11-23",
-     .plain = {.yes = "Sizes of the build gain {own} times, and take up to {others} times as long at "
-                      "fewer keys.",
-               .no = "Sizes of the build gain {own} times, and take at most {others} times as long at "
-                     "fewer keys.",
-               .partly = "Fixed sizes, at their own and at fewer keys: {parts}."},
+     .plain =
+         {.yes = "Sizes of the build gain {own} times, and take up to {others} times as long at "
+                 "fewer keys.",
+          .no = "Sizes of the build gain {own} times, and take at most {others} times as long at "
+                "fewer keys.",
+          .partly = "Fixed sizes, at their own and at fewer keys: {parts}."},
      .surprise = 5,
      .statement = "A fused kernel built for fixed sizes loses 20 % at others that fit into it, or "
                   "one that takes its sizes at run time loses 10 % to it at its own. That kernels "

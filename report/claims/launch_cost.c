@@ -262,9 +262,13 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = "The cost of a kernel includes more than math.",
      .since = "2026-11-22",
-     .plain = {.yes = "64 launches that share one reading take {part}; if one of them reads all, {idle}.",
- .no = "64 launches that share one reading take {part}; if one reads all, {idle}: no less.",
- .partly = "Between: 64 launches that share one reading take {ratio:range} times as long; the limit is {C50_ADDS:%} more."},
+     .plain =
+         {.yes =
+              "64 launches that share one reading take {part}; if one of them reads all, {idle}.",
+          .no =
+              "64 launches that share one reading take {part}; if one reads all, {idle}: no less.",
+          .partly = "Between: 64 launches that share one reading take {ratio:range} times as long; "
+                    "the limit is {C50_ADDS:%} more."},
      .surprise = 1,
      .statement =
          "Synchronisation is a part of a kernel's cost: as many launches of one kernel take longer "

@@ -159,7 +159,8 @@ static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
 {
     json_t *document = json_pack("{s:s, s:i, s:o?, s:o}", "schema", "report", "schema_version", 1,
                                  "bundle", answers_bundle_json(bundle), "sections", sections);
-    const bool put = document && document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+    const bool put = document &&
+                     document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
 
     fputc('\n', out);
     json_decref(document);
@@ -208,7 +209,8 @@ static bool build_all(FILE *out, json_t *sections, const struct summary *summary
                       const struct text_style *style)
 {
     const struct section_entry *entry;
-    bool put = true, any = false, was_missing = false; /* one such line needs no gap before the next */
+    /* one such line needs no gap before the next */
+    bool put = true, any = false, was_missing = false;
     char rest[REST_NAMES] = "";
 
     for (size_t i = 0; put && (entry = section_at(i)); i++) {

@@ -42,7 +42,8 @@ static void print_sentence(FILE *out, const struct answered *answered, size_t n)
     fputs(any ? "\n" : "may be contributed\n", out);
 }
 
-static void print_text(FILE *out, const struct checked *checked, const struct answered *answered, size_t n)
+static void print_text(FILE *out, const struct checked *checked, const struct answered *answered,
+                       size_t n)
 {
     table_put(out, checked->path, TABLE_TEXT);
     fputc('\n', out);
@@ -62,19 +63,19 @@ static json_t *json_of(const struct checked *checked, const struct answered *ans
 
     for (size_t i = 0; i < n; i++) {
         may = may && answered[i].answer != ANSWER_NO;
-        json_array_append_new(questions, json_pack("{s:s, s:s, s:s?}", "question", question_at(i)->name,
-                                                   "answer", answer_names[answered[i].answer], "why",
-                                                   answered[i].why));
+        json_array_append_new(
+            questions, json_pack("{s:s, s:s, s:s?}", "question", question_at(i)->name, "answer",
+                                 answer_names[answered[i].answer], "why", answered[i].why));
     }
     snprintf(place, sizeof place, "results/%s", check_name(name, checked));
-    return json_pack("{s:s?, s:b, s:s?, s:o}", "path", checked->path, "may_be_contributed", may, "place",
-                     place, "questions", questions);
+    return json_pack("{s:s?, s:b, s:s?, s:o}", "path", checked->path, "may_be_contributed", may,
+                     "place", place, "questions", questions);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static int check_one(const struct check_options *o, const struct catalogue *catalogue, const char *path,
-                     json_t *all)
+static int check_one(const struct check_options *o, const struct catalogue *catalogue,
+                     const char *path, json_t *all)
 {
     struct checked checked = {.path = path, .catalogue = catalogue, .results = o->results};
     struct answered answered[QUESTIONS_MOST];
@@ -151,10 +152,13 @@ int check_main(int argc, char **argv)
 {
     char results[PATH_MAX];
     struct check_options o = {.results = home_path(results, HOME_RESULTS, "")};
-    const struct argp parser = {.options = options_table, .parser = take, .args_doc = "BUNDLE...",
-                                .doc = "May a bundle be contributed to results/? A line a question: ok, no, or "
-                                "a note, which forbids nothing.\vExit: 0 each may be contributed, 1 one may "
-                                "not, 2 trouble."};
+    const struct argp parser = {
+        .options = options_table,
+        .parser = take,
+        .args_doc = "BUNDLE...",
+        .doc = "May a bundle be contributed to results/? A line a question: ok, no, or "
+               "a note, which forbids nothing.\vExit: 0 each may be contributed, 1 one may "
+               "not, 2 trouble."};
     struct catalogue catalogue;
     int worst = EXIT_FINE;
 

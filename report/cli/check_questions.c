@@ -13,7 +13,13 @@
 #include "report/bundle/setting.h"
 #include "report/cli/devices.h"
 
-enum { ROUNDS_NEEDED = 7, ROWS_BAD_MOST = 5, HASH_LENGTH = 16, NUMBERS_MOST = 1000, PROGRAMS_NAMED = 3 };
+enum {
+    ROUNDS_NEEDED = 7,
+    ROWS_BAD_MOST = 5,
+    HASH_LENGTH = 16,
+    NUMBERS_MOST = 1000,
+    PROGRAMS_NAMED = 3
+};
 enum { BYTES_MOST = 8000000, ASKED_CYCLES = 200000 };
 static const double REPEATED_MOST = 0.05; /* of the runs */
 static const double SPIN_OFF = 0.005;     /* as the report's verdict has it */
@@ -119,9 +125,11 @@ static enum answer ask_rounds(const struct checked *checked, char why[ANSWER_WHY
         return say(ANSWER_NO, why, "--deep: one round, and no verdict rests on one");
     if (json_is_true(json_object_get(document, "energy")))
         return say(ANSWER_NO, why,
-                   "--energy: the board worked for half a second between cases, so times are of a hotter one");
+                   "--energy: the board worked for half a second between cases, so times are of a "
+                   "hotter one");
     if (!json_is_true(json_object_get(document, "complete")))
-        return say(ANSWER_NO, why, "not complete: %.200s; gpufloor run --continue measures the rest",
+        return say(ANSWER_NO, why,
+                   "not complete: %.200s; gpufloor run --continue measures the rest",
                    document_get_text(document, "why", "no reason given"));
     if (json_integer_value(json_object_get(document, "rounds")) != ROUNDS_NEEDED)
         return say(ANSWER_NO, why, "%" JSON_INTEGER_FORMAT " rounds; expected %d",
@@ -136,8 +144,9 @@ static enum answer ask_rounds(const struct checked *checked, char why[ANSWER_WHY
     }
     const size_t n_lacking = lacking(checked, &of, &first);
     if (n_lacking > 0)
-        return say(ANSWER_NOTE, why, "%d rounds of %zu programs; of this tree's it lacks %zu: %.60s%s",
-                   ROUNDS_NEEDED, bundle->n_parts, n_lacking, first, n_lacking > 1 ? " ..." : "");
+        return say(ANSWER_NOTE, why,
+                   "%d rounds of %zu programs; of this tree's it lacks %zu: %.60s%s", ROUNDS_NEEDED,
+                   bundle->n_parts, n_lacking, first, n_lacking > 1 ? " ..." : "");
     return say(ANSWER_OK, why, "%d rounds of %zu programs", ROUNDS_NEEDED, bundle->n_parts);
 }
 
@@ -223,10 +232,13 @@ static enum answer ask_code(const struct checked *checked, char why[ANSWER_WHY])
         n_other += catalogue_differs(checked->catalogue, part->name, part->method, part->cubins);
     }
     if (n_known == 0)
-        return say(ANSWER_NOTE, why, "commit %.7s; this build has no kernels to compare with", commit);
+        return say(ANSWER_NOTE, why, "commit %.7s; this build has no kernels to compare with",
+                   commit);
     if (n_other > 0)
-        return say(ANSWER_NOTE, why, "commit %.7s is older than this tree: %zu of %zu programs have other "
-                   "kernels", commit, n_other, n_known);
+        return say(ANSWER_NOTE, why,
+                   "commit %.7s is older than this tree: %zu of %zu programs have other "
+                   "kernels",
+                   commit, n_other, n_known);
     return say(ANSWER_OK, why, "commit %.7s, whose kernels are this tree's", commit);
 }
 
@@ -354,9 +366,10 @@ static enum answer ask_checks(const struct checked *checked, char why[ANSWER_WHY
         n_failed += part->n_checks_failed;
     }
     if (n_failed > 0)
-        return say(ANSWER_NO, why, "%zu of %zu checks failed, the first in %.60s", n_failed, n, first);
-    return say(n ? ANSWER_OK : ANSWER_NOTE, why, n ? "%zu checks, none failed" : "it holds no check",
-               n);
+        return say(ANSWER_NO, why, "%zu of %zu checks failed, the first in %.60s", n_failed, n,
+                   first);
+    return say(n ? ANSWER_OK : ANSWER_NOTE, why,
+               n ? "%zu checks, none failed" : "it holds no check", n);
 }
 
 static enum answer ask_instrument(const struct checked *checked, char why[ANSWER_WHY])
@@ -367,7 +380,8 @@ static enum answer ask_instrument(const struct checked *checked, char why[ANSWER
     if (!instrument_holds(&checked->bundle, reason))
         return say(ANSWER_NO, why, "%.300s", reason);
     if (!wait || wait->n == 0)
-        return say(ANSWER_NOTE, why, "spin, whose answer is known, did not wait %d cycles", ASKED_CYCLES);
+        return say(ANSWER_NOTE, why, "spin, whose answer is known, did not wait %d cycles",
+                   ASKED_CYCLES);
     const double off = fabs(wait->centre / ASKED_CYCLES - 1);
     return say(off <= SPIN_OFF ? ANSWER_OK : ANSWER_NO, why, "a wait of %d cycles reads %.0f%s",
                ASKED_CYCLES, wait->centre, off <= SPIN_OFF ? "" : ": off by more than 0.5 %");
@@ -393,8 +407,8 @@ static enum answer weigh_rows(const struct checked *checked, char why[ANSWER_WHY
 
     if (n == 0)
         return say(ANSWER_OK, why, "no row of %zu %s", checked->bundle.rows.n, what);
-    return say(n > ROWS_BAD_MOST ? ANSWER_NO : ANSWER_NOTE, why, "%zu of %zu rows %s%s: %.120s%s", n,
-               checked->bundle.rows.n, what, n > ROWS_BAD_MOST ? " (at most 5 may)" : "", first,
+    return say(n > ROWS_BAD_MOST ? ANSWER_NO : ANSWER_NOTE, why, "%zu of %zu rows %s%s: %.120s%s",
+               n, checked->bundle.rows.n, what, n > ROWS_BAD_MOST ? " (at most 5 may)" : "", first,
                n > 1 ? " ..." : "");
 }
 
@@ -423,7 +437,8 @@ static enum answer ask_runs(const struct checked *checked, char why[ANSWER_WHY])
         n_repeated += json_object_get(json_object_get(run, "run"), "repeat") != NULL;
     }
     if (n_failed > 0)
-        return say(ANSWER_NO, why, "%zu of %zu runs failed: %.60s: %.160s", n_failed, i, failed, cause);
+        return say(ANSWER_NO, why, "%zu of %zu runs failed: %.60s: %.160s", n_failed, i, failed,
+                   cause);
     if (n_repeated == 0)
         return say(ANSWER_OK, why, "of %zu runs none failed and none was repeated", i);
     return say((double)n_repeated > REPEATED_MOST * (double)i ? ANSWER_NO : ANSWER_NOTE, why,
@@ -497,8 +512,8 @@ static enum answer ask_name(const struct checked *checked, char why[ANSWER_WHY])
     const size_t tail = strlen(name);
     const bool is_named = length >= tail && !strcmp(checked->path + length - tail, name) &&
                           (length == tail || checked->path[length - tail - 1] == '/');
-    return say(is_named ? ANSWER_OK : ANSWER_NOTE, why, "%sresults/%s", is_named ? "" : "its place is ",
-               name);
+    return say(is_named ? ANSWER_OK : ANSWER_NOTE, why, "%sresults/%s",
+               is_named ? "" : "its place is ", name);
 }
 
 static const struct question questions[] = {

@@ -31,7 +31,8 @@ static const json_t *resolve(const struct schema *schema, const json_t *rule)
         if (!ref)
             break;
         const char *name = strstr(ref, "#/$defs/");
-        rule = name ? json_object_get(json_object_get(schema->run, "$defs"), name + strlen("#/$defs/"))
+        rule = name ? json_object_get(json_object_get(schema->run, "$defs"),
+                                      name + strlen("#/$defs/"))
                     : schema->run;
     }
     return rule;
@@ -66,7 +67,8 @@ static bool unnamed(const struct schema *schema, const json_t *rule, const json_
     size_t i;
 
     rule = resolve(schema, rule);
-    const json_t *items = json_object_get(rule, "items"), *open = json_object_get(rule, "additionalProperties");
+    const json_t *items = json_object_get(rule, "items"),
+                 *open = json_object_get(rule, "additionalProperties");
     if (json_is_array(value) && items) {
         json_array_foreach(value, i, one)
             if (unnamed(schema, items, one, where))
@@ -81,8 +83,8 @@ static bool unnamed(const struct schema *schema, const json_t *rule, const json_
                 return true;
             where[used] = '\0';
         }
-    } else if (!json_is_string(value) || json_object_get(rule, "type") || json_object_get(rule, "enum") ||
-               json_object_get(rule, "const"))
+    } else if (!json_is_string(value) || json_object_get(rule, "type") ||
+               json_object_get(rule, "enum") || json_object_get(rule, "const"))
         return !json_is_string(value) && holds_text(value);
     else
         return true;
@@ -99,8 +101,9 @@ struct names {
 /* Names that are everybody's say nothing of a person. */
 static bool is_common(const char *name)
 {
-    static const char *const common[] = {"root",   "user",   "ubuntu", "debian",    "admin", "nobody",
-                                         "runner", "nvidia", "docker", "localhost", "test",  "cuda"};
+    static const char *const common[] = {"root",   "user",      "ubuntu", "debian",
+                                         "admin",  "nobody",    "runner", "nvidia",
+                                         "docker", "localhost", "test",   "cuda"};
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++)
         if (!strcmp(name, common[i]))
             return true;
@@ -139,7 +142,8 @@ static bool has_word(const char *text, const char *word)
  * machine say nothing. */
 static bool has_path(const char *text)
 {
-    static const char *const everywhere[] = {"/dev/", "/proc/", "/sys/", "/usr/lib", "/usr/local/cuda"};
+    static const char *const everywhere[] = {"/dev/", "/proc/", "/sys/", "/usr/lib",
+                                             "/usr/local/cuda"};
 
     if (strstr(text, ":\\") || strstr(text, "~/"))
         return true;
@@ -163,7 +167,8 @@ static bool has_uuid(const char *text)
 {
     for (; *text; text++) {
         size_t i = 0;
-        while (i < 14 && (i == 8 || i == 13 ? text[i] == '-' : isxdigit((unsigned char)text[i]) != 0))
+        while (i < 14 &&
+               (i == 8 || i == 13 ? text[i] == '-' : isxdigit((unsigned char)text[i]) != 0))
             i++;
         if (i == 14)
             return true;
@@ -181,7 +186,8 @@ static bool has_address(const char *text)
     for (; *text; text++) {
         if (!isdigit((unsigned char)*text))
             continue;
-        if (sscanf(text, "%3u.%3u.%3u.%3u", &a, &b, &c, &d) == 4 && a < 256 && b < 256 && c < 256 && d < 256)
+        if (sscanf(text, "%3u.%3u.%3u.%3u", &a, &b, &c, &d) == 4 && a < 256 && b < 256 && c < 256 &&
+            d < 256)
             return true;
         text += strspn(text, "0123456789.") - 1;
     }
@@ -264,8 +270,10 @@ static enum answer ask_schema(const struct checked *checked, char why[ANSWER_WHY
     schema.run = json_load_file(path, 0, &error);
     if (!schema.bundle || !schema.run) {
         answer = ANSWER_NOTE;
-        snprintf(why, ANSWER_WHY, "no path, address or name; no schema in %.200s/schema to tell what else "
-                 "there is", checked->results);
+        snprintf(why, ANSWER_WHY,
+                 "no path, address or name; no schema in %.200s/schema to tell what else "
+                 "there is",
+                 checked->results);
     } else if (unnamed(&schema, schema.bundle, checked->document, where)) {
         answer = ANSWER_NO;
         snprintf(why, ANSWER_WHY, "text that the schema does not name: %s", where);
@@ -304,8 +312,8 @@ static unsigned code_point(const unsigned char *c, size_t left)
 static bool is_unclean(unsigned code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x2069) || code == 0xfeff ||
-           (code >= 0xe000 && code < 0xf900);
+           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x2069) ||
+           code == 0xfeff || (code >= 0xe000 && code < 0xf900);
 }
 
 static bool look_unclean(const char *key, const char *text, size_t length, void *context)
@@ -319,7 +327,8 @@ static bool look_unclean(const char *key, const char *text, size_t length, void 
         const unsigned code = code_point(c, length - i);
         if (!is_unclean(code))
             continue;
-        snprintf(finding->why, ANSWER_WHY, "the character U+%04X in a text of \"%.40s\"", code, key);
+        snprintf(finding->why, ANSWER_WHY, "the character U+%04X in a text of \"%.40s\"", code,
+                 key);
         return true;
     }
     return false;

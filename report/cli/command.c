@@ -106,7 +106,8 @@ _Noreturn static void refuse(const struct words *w, const char *word)
     for (size_t i = 0; i < w->n_options; i++) {
         snprintf(option, sizeof option, "--%s", w->option[i]->name);
         const bool exact = !strcmp(option, typed);
-        if (strncmp(word, "--", 2) ? optopt == w->option[i]->key : !strncmp(option, typed, length)) {
+        if (strncmp(word, "--", 2) ? optopt == w->option[i]->key
+                                   : !strncmp(option, typed, length)) {
             found = w->option[i];
             n_found = exact ? 1 : n_found + 1;
             snprintf(many + strlen(many), sizeof many - strlen(many), " %s", option);

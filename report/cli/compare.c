@@ -341,7 +341,8 @@ static void comparison_cells(struct table *table, const struct comparison *c,
         table_number(table, c->tau);
     } else {
         char low[32], high[32];
-        table_cell(table, "%s", isnan(c->ratio) ? "-" : unit_fixed(low, sizeof low, c->ratio, 3, false));
+        table_cell(table, "%s",
+                   isnan(c->ratio) ? "-" : unit_fixed(low, sizeof low, c->ratio, 3, false));
         table_cell(table, isnan(c->low) ? "-" : "%s .. %s",
                    unit_fixed(low, sizeof low, c->low, 3, false),
                    unit_fixed(high, sizeof high, c->high, 3, false));
@@ -606,7 +607,8 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_WORSE: o->worse = true; break;
     case KEY_EXPLAIN: o->explain = true; break;
     case KEY_RESULTS:
-        if (access(argument, R_OK | X_OK) != 0) /* silently without history, verdicts would differ */
+        /* silently without history, verdicts would differ */
+        if (access(argument, R_OK | X_OK) != 0)
             command_fail(state, errno, "--results %s", argument);
         o->results = argument;
         break;
@@ -674,13 +676,16 @@ int compare_main(int argc, char **argv)
     struct compare_options o = {.threshold = THRESHOLD,
                                 .results = home_path(results, HOME_RESULTS, "")};
     struct bundle old, new;
-    const struct argp parser = {.options = options_table, .parser = take, .args_doc = "OLD NEW",
-                                .doc = "FASTER, SLOWER, SAME or UNSURE for each metric of two "
-                                "bundles (files or folders; one may be -, stdin), and every "
-                                "condition that differs. What is no time, no cycles and no rate is "
-                                "BETTER or WORSE.\vExit, like diff: 0 nothing is slower or worse, 1 something "
-                                "is, 2 trouble. Power, energy and errors that are WORSE count with "
-                                "--worse."};
+    const struct argp parser = {
+        .options = options_table,
+        .parser = take,
+        .args_doc = "OLD NEW",
+        .doc = "FASTER, SLOWER, SAME or UNSURE for each metric of two "
+               "bundles (files or folders; one may be -, stdin), and every "
+               "condition that differs. What is no time, no cycles and no rate is "
+               "BETTER or WORSE.\vExit, like diff: 0 nothing is slower or worse, 1 something "
+               "is, 2 trouble. Power, energy and errors that are WORSE count with "
+               "--worse."};
     command_parse(&parser, excluded, argc, argv, &o);
     command_one_stdin("compare", (const char *const *)o.paths, 2);
     if (!catalogue_read(&old, o.paths[0], why)) {

@@ -307,7 +307,8 @@ static bool gated(const char *probe, const json_t *one)
     return false;
 }
 
-void counter_read(struct counter_figures *c, const char *probe, const json_t *one, const json_t *timed)
+void counter_read(struct counter_figures *c, const char *probe, const json_t *one,
+                  const json_t *timed)
 {
     const json_t *counters = json_object_get(one, "counters");
     c->gated = gated(probe, one);

@@ -56,7 +56,8 @@ struct counter_figures {
 
 /* Reads the figures off one case of a probe's run document; `timed` is the same case of the timed
  * run, or NULL. */
-void counter_read(struct counter_figures *c, const char *probe, const json_t *one, const json_t *timed);
+void counter_read(struct counter_figures *c, const char *probe, const json_t *one,
+                  const json_t *timed);
 
 /* From an array of cases, the one that is the same as `like`, or NULL: the same keys, and a common
  * metric (a probe may have several cases without keys). */

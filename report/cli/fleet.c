@@ -7,8 +7,18 @@
 #include "core/unit.h"
 #include "report/cli/conditions.h"
 
-enum { LEFT_MOST = 5, CONDITIONS_SHOWN = 4, CARDS_SHOWN = 8, TOLD_CARDS = 4, TOLD_ROWS = 24, DIGITS = 4,
-       LABEL = 50, MANY = 10, LINE = 600, AT = 13 };
+enum {
+    LEFT_MOST = 5,
+    CONDITIONS_SHOWN = 4,
+    CARDS_SHOWN = 8,
+    TOLD_CARDS = 4,
+    TOLD_ROWS = 24,
+    DIGITS = 4,
+    LABEL = 50,
+    MANY = 10,
+    LINE = 600,
+    AT = 13
+};
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
@@ -62,12 +72,12 @@ static void finding(char text[LINE], const struct verdict_of_fleet *v)
         snprintf(text, LINE, "no card of %zu is odd in any of %zu rows", v->n_cards, v->n_rows);
     else if (v->n_odd == 1)
         snprintf(text, LINE, "1 of %zu cards is odd: %s, in %zu of %zu rows%s", v->n_cards,
-                 fleet_card_name(name, sizeof name, &v->cards[0]), v->cards[0].n_odd, v->cards[0].n_rows,
-                 direction_of(&v->cards[0]));
-    else
-        snprintf(text, LINE, "%zu of %zu cards are odd, most of all %s, in %zu of %zu rows%s", v->n_odd,
-                 v->n_cards, fleet_card_name(name, sizeof name, &v->cards[0]), v->cards[0].n_odd,
+                 fleet_card_name(name, sizeof name, &v->cards[0]), v->cards[0].n_odd,
                  v->cards[0].n_rows, direction_of(&v->cards[0]));
+    else
+        snprintf(text, LINE, "%zu of %zu cards are odd, most of all %s, in %zu of %zu rows%s",
+                 v->n_odd, v->n_cards, fleet_card_name(name, sizeof name, &v->cards[0]),
+                 v->cards[0].n_odd, v->cards[0].n_rows, direction_of(&v->cards[0]));
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -76,7 +86,8 @@ static void put_cards(FILE *out, const struct verdict_of_fleet *v, enum table_fo
 {
     char text[LINE];
 
-    snprintf(text, sizeof text, "%zu, %zu file%s: %.300s", v->n_cards, v->n_files, plural(v->n_files), v->group);
+    snprintf(text, sizeof text, "%zu, %zu file%s: %.300s", v->n_cards, v->n_files,
+             plural(v->n_files), v->group);
     put_line(out, "cards", text, format);
     if (v->n_cards >= ODD_CARDS_LEAST && !isnan(v->agree)) {
         snprintf(text, sizeof text, "%zu of %zu cards agree within %.2g %% in 95 of 100 rows",
@@ -92,16 +103,21 @@ static void put_threshold(FILE *out, const struct verdict_of_fleet *v, enum tabl
     if (v->n_cards < 2)
         return;
     if (v->n_cards == 2)
-        snprintf(text, sizeof text, "beyond 1 %% (2 %% with fewer than six rounds), two ticks of the timer, and what "
+        snprintf(text, sizeof text,
+                 "beyond 1 %% (2 %% with fewer than six rounds), two ticks of the timer, and what "
                  "the cards' own rounds scatter by");
     else
-        snprintf(text, sizeof text, "beyond %.1f robust sigmas of the cards, and beyond 1 %% (2 %% with fewer than "
-                 "six rounds) and two ticks of the timer; of %zu cells %.2g are odd by chance in a clean fleet",
+        snprintf(text, sizeof text,
+                 "beyond %.1f robust sigmas of the cards, and beyond 1 %% (2 %% with fewer than "
+                 "six rounds) and two ticks of the timer; of %zu cells %.2g are odd by chance in a "
+                 "clean fleet",
                  v->threshold, v->n_cards * v->n_rows, v->expected);
     put_line(out, v->n_cards == 2 ? "differ" : "odd", text, format);
     if (v->n_cards > 2 && (v->n_cards < ODD_CARDS_FEW || v->expected > 0.5)) {
-        snprintf(text, sizeof text, "%zu cards are few: the scatter of so few is poorly known, and the threshold "
-                 "is weak; measure an odd card again, and more cards", v->n_cards);
+        snprintf(text, sizeof text,
+                 "%zu cards are few: the scatter of so few is poorly known, and the threshold "
+                 "is weak; measure an odd card again, and more cards",
+                 v->n_cards);
         put_line(out, "weak", text, format);
     }
     if (v->cards[0].file->n_rounds == 1)
@@ -135,13 +151,15 @@ static void put_conditions(FILE *out, const struct verdict_of_fleet *v, enum tab
     size_t shown = 0, most;
     bool forbids;
 
-    for (size_t k = 0; k < FLEET_CONDITIONS && (key = condition_at(k, &none, value, sizeof value, &is, &forbids));
+    for (size_t k = 0;
+         k < FLEET_CONDITIONS && (key = condition_at(k, &none, value, sizeof value, &is, &forbids));
          k++) {
         const char *mode = mode_of(v, k, &most);
         size_t used, named = 0;
         if (!strcmp(key, "card") || most == v->n_cards || shown++ >= CONDITIONS_SHOWN)
             continue;
-        used = (size_t)snprintf(text, sizeof text, "%s: %.60s on %zu card%s", key, mode, most, plural(most));
+        used = (size_t)snprintf(text, sizeof text, "%s: %.60s on %zu card%s", key, mode, most,
+                                plural(most));
         for (size_t i = 0; i < v->n_cards; i++)
             if (strcmp(v->cards[i].file->condition[k], mode) && named++ < 2 && used < sizeof text)
                 used += (size_t)snprintf(text + used, sizeof text - used, "; %.60s on %s",
@@ -177,7 +195,8 @@ static size_t put_groups(FILE *out, const struct fleet *fleet, const struct verd
         used = (size_t)snprintf(text, sizeof text, "%.200s:", group);
         for (size_t k = i; k < fleet->n_files; k++)
             if (!strcmp(fleet->files[k].group, group) && n++ < 3 && used < sizeof text)
-                used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", fleet->files[k].name);
+                used += (size_t)snprintf(text + used, sizeof text - used, " %.40s",
+                                         fleet->files[k].name);
         if (n > 3 && used < sizeof text)
             snprintf(text + used, sizeof text - used, " and %zu more", n - 3);
         put_line(out, "left out", text, format);
@@ -201,7 +220,8 @@ static void put_left(FILE *out, const struct fleet *fleet, const struct verdict_
         put_line(out, "left out", text, format);
     }
     if (v->n_other > 0) {
-        snprintf(text, sizeof text, "%zu values by another method, or by other kernels than most files have",
+        snprintf(text, sizeof text,
+                 "%zu values by another method, or by other kernels than most files have",
                  v->n_other);
         put_line(out, "left out", text, format);
     }
@@ -210,7 +230,8 @@ static void put_left(FILE *out, const struct fleet *fleet, const struct verdict_
 /* --- tables ----------------------------------------------------------------------------------- */
 
 /* Odd cards, and those that lack rows. */
-static void put_table_of_cards(FILE *out, const struct verdict_of_fleet *v, enum table_format format)
+static void put_table_of_cards(FILE *out, const struct verdict_of_fleet *v,
+                               enum table_format format)
 {
     static const char *const heads[] = {"card", "odd rows", "of", "slower", "faster", "lacks", ""};
     struct table table = table_new("lrrrrrl");
@@ -229,11 +250,13 @@ static void put_table_of_cards(FILE *out, const struct verdict_of_fleet *v, enum
         table_cell(&table, "%zu", card->n_slower);
         table_cell(&table, "%zu", card->n_faster);
         table_cell(&table, "%zu", card->n_lacking);
-        table_cell(&table, "%s", MANY * card->n_odd >= card->n_rows && card->n_odd > 1 ? "in many rows" : "");
+        table_cell(&table, "%s",
+                   MANY * card->n_odd >= card->n_rows && card->n_odd > 1 ? "in many rows" : "");
     }
     if (shown > 0)
         fputc('\n', out);
-    table_print(out, &table, format, format == TABLE_MD ? NULL : "Odd cards, and cards that lack rows");
+    table_print(out, &table, format,
+                format == TABLE_MD ? NULL : "Odd cards, and cards that lack rows");
     if (shown > CARDS_SHOWN)
         fprintf(out, "and %zu more\n", shown - CARDS_SHOWN);
 }
@@ -245,8 +268,8 @@ static void label_cell(struct table *table, const struct fleet_row *row)
     table_cell(table, is_long ? "%.*s..." : "%.*s", is_long ? LABEL - 3 : LABEL, text);
 }
 
-static void row_cells(struct table *table, const struct verdict_of_fleet *v, const struct fleet_row *row,
-                      size_t i)
+static void row_cells(struct table *table, const struct verdict_of_fleet *v,
+                      const struct fleet_row *row, size_t i)
 {
     const bool is_pair = v->n_cards == 2;
     const double other = is_pair ? row->value[1] : row->median;
@@ -266,8 +289,8 @@ static void put_rows(FILE *out, const struct verdict_of_fleet *v, size_t i, size
                      enum table_format format)
 {
     const bool is_pair = v->n_cards == 2;
-    const char *const heads[] = {"row", is_pair ? "first" : "card", is_pair ? "second" : "median", "off",
-                                 "", "sigmas"};
+    const char *const heads[] = {
+        "row", is_pair ? "first" : "card", is_pair ? "second" : "median", "off", "", "sigmas"};
     struct table table = table_new(is_pair ? "lrrrl" : "lrrrlr");
     char name[80], second[80], title[240];
     size_t n = 0;
@@ -317,8 +340,8 @@ static void put_text(FILE *out, const struct verdict_of_fleet *v, const struct f
         put_rows(out, v, 0, TOLD_ROWS, format);
 }
 
-bool fleet_print(FILE *out, const char *folder, bool all, const char *glob, enum table_format format,
-                 size_t *unreadable, char why[DOCUMENT_WHY])
+bool fleet_print(FILE *out, const char *folder, bool all, const char *glob,
+                 enum table_format format, size_t *unreadable, char why[DOCUMENT_WHY])
 {
     struct fleet fleet;
     struct verdict_of_fleet v;

@@ -102,8 +102,8 @@ char *fleet_card_name(char *text, size_t size, const struct fleet_card *card);
 
 /* Text and Markdown have at most FLEET_LINES lines, TSV and JSON every row and card. False, with
  * one line in why, where there is nothing to tell. *unreadable: so many files could not be read. */
-bool fleet_print(FILE *out, const char *folder, bool all, const char *glob, enum table_format format,
-                 size_t *unreadable, char why[DOCUMENT_WHY]);
+bool fleet_print(FILE *out, const char *folder, bool all, const char *glob,
+                 enum table_format format, size_t *unreadable, char why[DOCUMENT_WHY]);
 
 /* fleet_data.c */
 void fleet_print_tsv(FILE *out, const struct verdict_of_fleet *v);

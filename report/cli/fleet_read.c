@@ -30,8 +30,8 @@ static unsigned long long code_of(const struct bundle *bundle, const struct row 
     const char *image;
     json_t *hash;
 
-    json_object_foreach(part ? part->cubins : NULL, image, hash)
-        code += mix(mix(0xcbf29ce484222325u, image), json_string_value(hash) ? json_string_value(hash) : "");
+    json_object_foreach(part ? part->cubins : NULL, image, hash) code += mix(
+        mix(0xcbf29ce484222325u, image), json_string_value(hash) ? json_string_value(hash) : "");
     return code;
 }
 
@@ -121,7 +121,8 @@ static bool put_named(struct fleet *fleet, struct fleet_file *file, const struct
         if (!row || !number_there(&number) || is_paced_by_host(row->id))
             continue;
         const char *id = entry->pick == PICK_BEST ? entry->name : row->id;
-        fine = put(fleet, file, bundle, id, row) && show(fleet, file, place_of(fleet, id, row), entry->label);
+        fine = put(fleet, file, bundle, id, row) &&
+               show(fleet, file, place_of(fleet, id, row), entry->label);
     }
     return fine;
 }
@@ -226,8 +227,8 @@ static bool describe(struct fleet_file *file, const struct bundle *bundle, const
     file->group = group_of(bundle);
     file->n_rounds = bundle->n_rounds;
     bundle_cards(bundle->head, CARD_WHOLE, file->card);
-    for (size_t i = 0; i < FLEET_CONDITIONS && condition_at(i, bundle, text, sizeof text, &value, &forbids);
-         i++)
+    for (size_t i = 0;
+         i < FLEET_CONDITIONS && condition_at(i, bundle, text, sizeof text, &value, &forbids); i++)
         if (!(file->condition[i] = strdup(value)))
             return false;
     return file->name && file->group;
@@ -244,7 +245,8 @@ static bool is_new_group(const struct fleet *fleet, const struct fleet_file *fil
 static bool take_file(struct fleet *fleet, const struct bundle *bundle, const char *path)
 {
     struct fleet_file *file = &fleet->files[fleet->n_files++];
-    bool fine = describe(file, bundle, path) && (!is_new_group(fleet, file) || show_answers(fleet, file, bundle));
+    bool fine = describe(file, bundle, path) &&
+                (!is_new_group(fleet, file) || show_answers(fleet, file, bundle));
 
     for (size_t i = 0; fine && i < bundle->rows.n; i++)
         if (row_usable(&bundle->rows.row[i]))
@@ -275,7 +277,8 @@ bool fleet_read(struct fleet *fleet, const char *folder, char why[DOCUMENT_WHY])
     if (!fine)
         snprintf(why, DOCUMENT_WHY, "%.400s: out of memory", folder);
     else if (n == 0)
-        snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles", folder);
+        snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles",
+                 folder);
     else if (fleet->n_files == 0)
         snprintf(why, DOCUMENT_WHY, "%.200s: no bundle to judge; %.80s: %.150s", folder,
                  fleet->left[0].name, fleet->left[0].why);

@@ -83,14 +83,16 @@ static const struct reading *reading_of(const struct fleet_file *file, size_t pl
 }
 
 /* Most files decide which code is compared; of a tie, the first. */
-static void take_readings(struct taken *taken, const struct fleet *fleet, struct verdict_of_fleet *v,
-                          size_t place)
+static void take_readings(struct taken *taken, const struct fleet *fleet,
+                          struct verdict_of_fleet *v, size_t place)
 {
     size_t most = 0, n_all = 0;
     unsigned long long code = 0;
 
     for (size_t i = 0; i < fleet->n_files; i++) {
-        taken->of[i] = strcmp(fleet->files[i].group, v->group) ? NULL : reading_of(&fleet->files[i], place);
+        taken->of[i] = strcmp(fleet->files[i].group, v->group)
+                           ? NULL
+                           : reading_of(&fleet->files[i], place);
         n_all += taken->of[i] != NULL;
     }
     for (size_t i = 0; i < fleet->n_files && 2 * most <= n_all; i++) {
@@ -185,7 +187,8 @@ static bool is_answer(const struct fleet *fleet, const char *group, size_t place
     return false;
 }
 
-static bool is_wanted(const struct fleet *fleet, const char *group, size_t place, bool all, const char *glob)
+static bool is_wanted(const struct fleet *fleet, const char *group, size_t place, bool all,
+                      const char *glob)
 {
     const char *id = fleet->rows.row[place].id;
     if (all || glob) /* what stands under a name stands under its id, too */
@@ -195,7 +198,8 @@ static bool is_wanted(const struct fleet *fleet, const char *group, size_t place
 
 bool fleet_is_odd(const struct verdict_of_fleet *v, const struct fleet_row *row, size_t card)
 {
-    return v->n_cards >= ODD_CARDS_LEAST && row->n_cards >= ODD_CARDS_LEAST && row->sigmas[card] > v->threshold;
+    return v->n_cards >= ODD_CARDS_LEAST && row->n_cards >= ODD_CARDS_LEAST &&
+           row->sigmas[card] > v->threshold;
 }
 
 /* Two cards: beyond what either's own rounds explain. */
@@ -340,8 +344,8 @@ static bool weigh_rows(struct verdict_of_fleet *v, const struct fleet *fleet, co
 }
 
 /* The rows that a file of the group has; their number. */
-static size_t choose_rows(size_t *places, const struct fleet *fleet, const struct verdict_of_fleet *v,
-                          bool all, const char *glob)
+static size_t choose_rows(size_t *places, const struct fleet *fleet,
+                          const struct verdict_of_fleet *v, bool all, const char *glob)
 {
     size_t n = 0;
     for (size_t place = 0; place < fleet->rows.n; place++) {
@@ -378,7 +382,8 @@ bool fleet_weigh(struct verdict_of_fleet *v, const struct fleet *fleet, bool all
     if (!fine)
         snprintf(why, DOCUMENT_WHY, "out of memory");
     else if (v->n_rows == 0)
-        snprintf(why, DOCUMENT_WHY, glob ? "--metric %.300s: no metric matches" : "%s: no row to judge",
+        snprintf(why, DOCUMENT_WHY,
+                 glob ? "--metric %.300s: no metric matches" : "%s: no row to judge",
                  glob ? glob : v->group);
     fine = fine && v->n_rows > 0;
     free(places);

@@ -109,8 +109,10 @@ static void say_what_if(FILE *out, const struct what_if *what_if, double time)
         }
     fputs(said ? ". " : "", out);
     if (what_if->twice_bandwidth > what_if->half_weights + NOTHING)
-        fputs("Twice the bandwidth helps less: what an SM has fetched ahead then lasts half as long, and "
-              "covers less of the waits between steps. ", out);
+        fputs("Twice the bandwidth helps less: what an SM has fetched ahead then lasts half as "
+              "long, and "
+              "covers less of the waits between steps. ",
+              out);
 }
 
 static void say_floor(FILE *out, const struct pass *pass, const struct primitives *p)
@@ -130,7 +132,9 @@ static void say_floor(FILE *out, const struct pass *pass, const struct primitive
     else
         fprintf(out, "%.0f dependent steps, each told by the fastest flag from SM to SM, %s. ",
                 pass->edges, say(text[1], p->edge_least, "ns"));
-    fprintf(out, "That is %.0f tokens a second for each sequence; %d ms have room for %s in a row. ", 1e9 / pass->floor, BUDGET_MS, say_times(text[4], pass->floor));
+    fprintf(out,
+            "That is %.0f tokens a second for each sequence; %d ms have room for %s in a row. ",
+            1e9 / pass->floor, BUDGET_MS, say_times(text[4], pass->floor));
     if (bytes > p->memory_bytes)
         fprintf(out, "They do not fit into this GPU's memory of %s: the figure is that of a GPU "
                      "with the same rates and more memory. ",
@@ -151,10 +155,11 @@ static void say_best(FILE *out, const struct pass *pass)
         return;
     }
     const double time = estimate_told(&pass->by[pass->best], pass->best, CENTRE);
-    fprintf(out, "The fastest packaging is predicted to be `%s`, with %s: %.0f tokens a second, %s in "
-                 "%d ms. ",
-            packaging_names[pass->best], say(text[0], time, "ns"),
-            1e9 / time, say_times(text[1], time), BUDGET_MS);
+    fprintf(out,
+            "The fastest packaging is predicted to be `%s`, with %s: %.0f tokens a second, %s in "
+            "%d ms. ",
+            packaging_names[pass->best], say(text[0], time, "ns"), 1e9 / time,
+            say_times(text[1], time), BUDGET_MS);
     fprintf(out, "Of it weights take %s, keys and values %s, and waits between steps %s. ",
             say_share(text[2], pass->share_weights), say_share(text[3], pass->share_cache),
             say_share(text[4], pass->share_edges));
@@ -243,11 +248,16 @@ static char *legend(const struct pass *pass, const struct primitives *p)
         return NULL;
     for (size_t i = 0; i < PACKAGINGS; i++)
         fprintf(out, "%s%s: %s", i ? "; " : "", packaging_names[i], packagings[i].what);
-    fputs(". Step is the overlap estimate of ring, values and near, the serial one of the others. Of "
-          "floor: the floor over it.", out);
+    fputs(
+        ". Step is the overlap estimate of ring, values and near, the serial one of the others. Of "
+        "floor: the floor over it.",
+        out);
     if (packaging_tiles(PACKAGING_RING, p, &pass->model->decode, pass->batch) == 0)
-        fprintf(out, " ring, values and near cannot run: beside the vectors of %.0f sequence%s no ring of "
-                     "three tiles fits in an SM.", pass->batch, pass->batch > 1 ? "s" : "");
+        fprintf(
+            out,
+            " ring, values and near cannot run: beside the vectors of %.0f sequence%s no ring of "
+            "three tiles fits in an SM.",
+            pass->batch, pass->batch > 1 ? "s" : "");
     fclose(out);
     return words;
 }
@@ -330,14 +340,19 @@ static void print_cells(FILE *out, const struct pass *passes, size_t n)
 }
 
 /* What the columns are, for who reads the table alone. */
-static const char columns[] =
-    "floor: what no packaging beats, the longest of three: all bytes at the fastest read of the memory, "
-    "all products at the peak of the tensor cores, all dependent steps one after the other. Then what is "
-    "predicted of packagings, which are ways to split a step into kernels: near: one kernel, in which "
-    "weights stream ahead of the steps from the memory behind each SM's half of the L2, and values tell "
-    "their readers that they are there; values: the same, with weights anywhere; dependent: six fused "
-    "kernels a layer, with programmatic dependent launch; graph: a kernel per operator, by graph. in 50 "
-    "ms: so many steps fit in a row, at the floor.";
+static const char columns[] = "floor: what no packaging beats, the longest of three: all bytes at "
+                              "the fastest read of the memory, "
+                              "all products at the peak of the tensor cores, all dependent steps "
+                              "one after the other. Then what is "
+                              "predicted of packagings, which are ways to split a step into "
+                              "kernels: near: one kernel, in which "
+                              "weights stream ahead of the steps from the memory behind each SM's "
+                              "half of the L2, and values tell "
+                              "their readers that they are there; values: the same, with weights "
+                              "anywhere; dependent: six fused "
+                              "kernels a layer, with programmatic dependent launch; graph: a "
+                              "kernel per operator, by graph. in 50 "
+                              "ms: so many steps fit in a row, at the floor.";
 
 static void print_table(FILE *out, const struct pass *passes, size_t n, const struct bundle *bundle,
                         enum table_format format)

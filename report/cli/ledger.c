@@ -191,14 +191,16 @@ static bool is_claim(const char *path)
 static bool read_bundle(struct bundle *bundle, const char *path, const struct claims_options *o)
 {
     char why[DOCUMENT_WHY];
-    if (!catalogue_read(bundle, path, why) || !counted_open(bundle, o->counters, o->n_counters, why)) {
-        out_say("gpufloor claims: %s%s%s\n", why, is_claim(path) ? "; a claim is named by --id=" : "",
-                is_claim(path) ? path : "");
+    if (!catalogue_read(bundle, path, why) ||
+        !counted_open(bundle, o->counters, o->n_counters, why)) {
+        out_say("gpufloor claims: %s%s%s\n", why,
+                is_claim(path) ? "; a claim is named by --id=" : "", is_claim(path) ? path : "");
         return false;
     }
     if (bundle_gpus(bundle) > 1) {
-        out_say("gpufloor claims: %s: claims are judged by a bundle of one GPU; this is one of %zu\n", path,
-                bundle_gpus(bundle));
+        out_say(
+            "gpufloor claims: %s: claims are judged by a bundle of one GPU; this is one of %zu\n",
+            path, bundle_gpus(bundle));
         return false;
     }
     return true;
@@ -261,10 +263,12 @@ int claims_main(int argc, char **argv)
         .options = options_table,
         .parser = take,
         .args_doc = "[BUNDLE...]",
-        .doc = "The ledger: what a bundle (a file, a folder, or - for stdin) says of each published claim, in a "
+        .doc = "The ledger: what a bundle (a file, a folder, or - for stdin) says of each "
+               "published claim, in a "
                "sentence with its number. Of several bundles it shows the claims whose words "
                "differ. Default: the committed results/nvidia-h200.\vExit: 0, whatever the "
-               "verdicts; 2 when a bundle cannot be read or is of several GPUs, or no claim or quote matches."};
+               "verdicts; 2 when a bundle cannot be read or is of several GPUs, or no claim or "
+               "quote matches."};
     command_parse(&parser, excluded, argc, argv, &o);
     command_one_stdin("claims", o.paths, o.n_paths);
     if (o.needs) {
@@ -281,7 +285,8 @@ int claims_main(int argc, char **argv)
     if (o.n_paths == 0)
         o.paths[o.n_paths++] = standard;
     if (o.n_paths > 1 && (o.search || o.format != TABLE_TEXT || o.verdict != LEDGER_ALL)) {
-        out_say("gpufloor claims: several bundles are compared as text, without --search and --verdict\n");
+        out_say("gpufloor claims: several bundles are compared as text, without --search and "
+                "--verdict\n");
         return EXIT_TROUBLE;
     }
     return print_all(&o);

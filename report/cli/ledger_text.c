@@ -139,7 +139,8 @@ static bool is_said_by_clause(const struct telling *first, size_t clause)
 }
 
 /* "b", or "b, c" where the clauses behind it say the same. */
-static size_t put_letters(char *text, size_t size, const struct telling *first, size_t clause, size_t n)
+static size_t put_letters(char *text, size_t size, const struct telling *first, size_t clause,
+                          size_t n)
 {
     size_t used = (size_t)snprintf(text, size, "%s", letter_of(first[clause].claim));
 
@@ -166,7 +167,8 @@ static void print_entry(FILE *out, const struct tellings *t, size_t place)
     if (same)
         used += (size_t)snprintf(text + used, sizeof text - used, " too)");
     for (size_t i = 1; i < n; i++)
-        if (first[i].finding.verdict != verdict && !is_open(&first[i]) && !is_said_by_clause(first, i)) {
+        if (first[i].finding.verdict != verdict && !is_open(&first[i]) &&
+            !is_said_by_clause(first, i)) {
             used += (size_t)snprintf(text + used, sizeof text - used, " ");
             used += put_letters(text + used, sizeof text - used, first, i, n);
             used += (size_t)snprintf(text + used, sizeof text - used, " %s: %s",

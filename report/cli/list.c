@@ -181,8 +181,8 @@ static void print_probe(const char *name, const json_t *list, const char *needs,
     table_put(stdout, document_get_text(list, "what", ""), format);
     fputs(is_md ? "\n\n" : "\n", stdout);
     if (needs) {
-        out_printf(stdout, table_out(format), is_md ? "Needs: %s. Method %d." : "needs %s, method %d",
-                   needs, method);
+        out_printf(stdout, table_out(format),
+                   is_md ? "Needs: %s. Method %d." : "needs %s, method %d", needs, method);
         fputs(is_md ? "\n\n" : "\n", stdout);
     }
     print_why(list, "draft", "a draft, run only by its name", format);

@@ -57,7 +57,8 @@ static void errors(FILE *out, const struct rows *rows, enum table_format format)
                         value_beside(rows, row, QUALITY_MEMORY, "unfused"),
                     format);
     }
-    table_print(out, &table, format, "Relative error against float64, fused and unfused; memory fused over unfused");
+    table_print(out, &table, format,
+                "Relative error against float64, fused and unfused; memory fused over unfused");
 }
 
 /* The distance from the unfused results, bit by bit; faults that verification catches; the
@@ -88,7 +89,8 @@ static void bits(FILE *out, const struct rows *rows, enum table_format format)
         }
     }
     table_print(out, &table, format,
-                "Fused against unfused: share of results that differ, the greatest distance in units in the "
+                "Fused against unfused: share of results that differ, the greatest distance in "
+                "units in the "
                 "last place (large next to zero); share of planted faults that are seen; digest");
 }
 

@@ -141,7 +141,8 @@ static void label_cell(struct table *table, const char *label, const struct bund
         table_cell(table, "%s", label);
 }
 
-static void headline_cells(struct table *table, const struct row rows[], const bool found[], size_t n)
+static void headline_cells(struct table *table, const struct row rows[], const bool found[],
+                           size_t n)
 {
     char text[96];
 
@@ -386,11 +387,15 @@ static const struct argp_option options_table[] = {
     {.name = "section",
      .key = KEY_SECTION,
      .arg = "NAME",
-     .doc = "Only this section, with interval, runs, status and id of every number: verdict, memory, "
-            "curve, flight, ladder, small, sizes, fusion, attention, weights, sampling, right, claims, "
-            "layer, links; several: small,sizes. vital: fifty rows that matter most"},
+     .doc =
+         "Only this section, with interval, runs, status and id of every number: verdict, memory, "
+         "curve, flight, ladder, small, sizes, fusion, attention, weights, sampling, right, "
+         "claims, "
+         "layer, links; several: small,sizes. vital: fifty rows that matter most"},
     {.name = "all", .key = KEY_ALL, .doc = "Every row"},
-    {.name = "gaps", .key = KEY_GAPS, .doc = "Only what was not measured, or is not to be relied on"},
+    {.name = "gaps",
+     .key = KEY_GAPS,
+     .doc = "Only what was not measured, or is not to be relied on"},
     {.name = "headline", .key = KEY_HEADLINE, .doc = "Only the head and the first section"},
     {.name = "format",
      .key = KEY_FORMAT,
@@ -409,7 +414,8 @@ static const struct argp_option options_table[] = {
     {.name = "fleet",
      .key = KEY_FLEET,
      .arg = "DIR",
-     .doc = "The bundles of a folder as many cards of one board: which card is odd, and in which of the "
+     .doc = "The bundles of a folder as many cards of one board: which card is odd, and in which "
+            "of the "
             "answers' rows; with --all of all rows, with --metric of those"},
     {.name = "map",
      .key = KEY_MAP,
@@ -435,7 +441,8 @@ static const struct argp_option options_table[] = {
     {.name = "tex",
      .key = KEY_TEX,
      .arg = "DIR",
-     .doc = "Write LaTeX for papers into DIR: macros.tex, board.tex, a table a section, gpufloor.bib"},
+     .doc =
+         "Write LaTeX for papers into DIR: macros.tex, board.tex, a table a section, gpufloor.bib"},
     {.name = "plots",
      .key = KEY_PLOTS,
      .arg = "DIR",
@@ -516,7 +523,8 @@ static void take_sections(struct report_options *o, const char *names, struct ar
     for (const char *at = names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
         check_section(name, state);
-        if (*o->section && strcmp(o->section, name) && (!strcmp(name, vital) || !strcmp(o->section, vital)))
+        if (*o->section && strcmp(o->section, name) &&
+            (!strcmp(name, vital) || !strcmp(o->section, vital)))
             command_fail(state, 0, "--section %s: not together with another section", vital);
         if (!answers_is_among(o->section, name))
             text_append(o->section, sizeof o->section, "%s%s", *o->section ? "," : "", name);
@@ -739,7 +747,8 @@ static const char *misused(const struct report_options *o)
 /* Several bundles, of which nothing else is asked. */
 static bool is_side_by_side(const struct report_options *o)
 {
-    return o->n_paths > 1 && !wants_rows(o) && !*o->section && !o->headline && !o->gaps && !o->quality;
+    return o->n_paths > 1 && !wants_rows(o) && !*o->section && !o->headline && !o->gaps &&
+           !o->quality;
 }
 
 int report_main(int argc, char **argv)
@@ -749,14 +758,17 @@ int report_main(int argc, char **argv)
                                .results = home_path(results, HOME_RESULTS, "")};
     struct bundle bundles[BUNDLES_MAX];
     const struct bundle *columns[BUNDLES_MAX] = {NULL};
-    const struct argp parser = {.options = options_table, .parser = take, .args_doc = "[BUNDLE...]",
-                                .doc = "What a bundle says: the answers, in order. Of several "
-                                "bundles: how many times as good each is as the first, and "
-                                "what explains it. A BUNDLE is a file, - for stdin, or a "
-                                "folder of files: then each probe's newest measurement by the kernels of "
-                                "this tree. Default: the committed results/nvidia-h200. Prints a "
-                                "document of gpufloor counters, too.\vExit: 0; 2 when a bundle "
-                                "cannot be read."};
+    const struct argp parser = {
+        .options = options_table,
+        .parser = take,
+        .args_doc = "[BUNDLE...]",
+        .doc = "What a bundle says: the answers, in order. Of several "
+               "bundles: how many times as good each is as the first, and "
+               "what explains it. A BUNDLE is a file, - for stdin, or a "
+               "folder of files: then each probe's newest measurement by the kernels of "
+               "this tree. Default: the committed results/nvidia-h200. Prints a "
+               "document of gpufloor counters, too.\vExit: 0; 2 when a bundle "
+               "cannot be read."};
     struct catalogue asked = {0};
     size_t n = 0;
     bool fine = true;

@@ -124,16 +124,16 @@ static json_t *failed_document(const struct session *s, const struct task *task,
     const struct listed *probe = task->probe;
     char started[24];
     document_time(started, sizeof started);
-    return json_pack("{s:s, s:i, s:{s:s, s:i, s:s, s:s*}, s:s, s:s, s:{s:i, s:i, s:I, s:s, s:f, s:b, "
-                     "s:b}, s:[], s:[], "
-                     "s:[]}",
-                     "schema", "run", "schema_version", DOCUMENT_SCHEMA_VERSION, "probe", "name",
-                     probe->name, "method", probe->method, "what",
-                     document_get_text(probe->list, "what", ""), "draft",
-                     document_get_text(probe->list, "draft", NULL), "status", "failed", "why", why,
-                     "run", "round", s->now.round - 1, "rounds", s->options.rounds, "seed",
-                     (json_int_t)s->options.seed, "started", started, "elapsed_s", elapsed_s,
-                     "check", 0, "deep", s->options.deep, "cases", "checks", "notes");
+    return json_pack(
+        "{s:s, s:i, s:{s:s, s:i, s:s, s:s*}, s:s, s:s, s:{s:i, s:i, s:I, s:s, s:f, s:b, "
+        "s:b}, s:[], s:[], "
+        "s:[]}",
+        "schema", "run", "schema_version", DOCUMENT_SCHEMA_VERSION, "probe", "name", probe->name,
+        "method", probe->method, "what", document_get_text(probe->list, "what", ""), "draft",
+        document_get_text(probe->list, "draft", NULL), "status", "failed", "why", why, "run",
+        "round", s->now.round - 1, "rounds", s->options.rounds, "seed", (json_int_t)s->options.seed,
+        "started", started, "elapsed_s", elapsed_s, "check", 0, "deep", s->options.deep, "cases",
+        "checks", "notes");
 }
 
 static double limit_of(const struct session *s)
@@ -215,8 +215,8 @@ static json_t *if_it_fits(struct session *s, const struct task *task, json_t *do
         s->n_bytes += size;
         return document;
     }
-    snprintf(why, sizeof why, "printed a document of %zu bytes; all runs of a bundle may have %d", size,
-             DOCUMENT_RUNS_MAX);
+    snprintf(why, sizeof why, "printed a document of %zu bytes; all runs of a bundle may have %d",
+             size, DOCUMENT_RUNS_MAX);
     json_decref(document);
     return failed_document(s, task, why, elapsed_s);
 }
@@ -251,7 +251,8 @@ static json_t *run_probe(struct session *s, struct task *task)
     }
     bool started = child_run(argv, limit_of(s), tick, s, &result);
     s->reasons |= devices_state(s).reasons; /* a short run had no look */
-    json_t *document = if_it_fits(s, task, document_of(s, task, started, &result), result.elapsed_s);
+    json_t *document = if_it_fits(s, task, document_of(s, task, started, &result),
+                                  result.elapsed_s);
     name_left_behind(s, task, result.group, document);
     task->last_s = result.elapsed_s;
     task->total_s += result.elapsed_s;
@@ -433,7 +434,8 @@ static double seconds_left(const struct session *s, const size_t *order, size_t 
         whole += s->tasks[order[i]].last_s;
         left += i >= place ? s->tasks[order[i]].last_s : 0;
     }
-    return s->now.round == s->n_kept + 1 ? (double)NAN : left + whole * (s->now.rounds - s->now.round);
+    return s->now.round == s->n_kept + 1 ? (double)NAN
+                                         : left + whole * (s->now.rounds - s->now.round);
 }
 
 static void say_round(struct session *s, double began_s)

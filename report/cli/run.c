@@ -34,8 +34,9 @@ static const struct argp_option table[] = {
      .doc = "One round of every sweep, from which no verdict follows"},
     {.name = "energy",
      .key = KEY_ENERGY,
-     .doc = "Power and energy of each operator or product in a graph, too, by NVML's energy counter: "
-            "half a second a case, so name the programs"},
+     .doc =
+         "Power and energy of each operator or product in a graph, too, by NVML's energy counter: "
+         "half a second a case, so name the programs"},
     {.name = "rounds", .key = 'r', .arg = "N", .doc = "Rounds (default 7)"},
     {.name = "seed",
      .key = KEY_SEED,
@@ -45,8 +46,8 @@ static const struct argp_option table[] = {
     {.name = "output",
      .key = 'o',
      .arg = "FILE",
-     .doc = "Write the bundle there, each round as it ends (default: TIME-BOARD.json in "
-            HOME_RUNS_WORDS "); no file is ever overwritten"},
+     .doc = "Write the bundle there, each round as it ends (default: TIME-BOARD.json "
+            "in " HOME_RUNS_WORDS "); no file is ever overwritten"},
     {.name = "continue",
      .key = KEY_CONTINUE,
      .arg = "FILE",
@@ -63,9 +64,7 @@ static const struct argp_option table[] = {
      .doc = "One run over these two GPUs, or four: the programs of links/ use them all, "
             "and the one-GPU programs that explain their rows use the first. One is measured as by "
             "--device"},
-    {.name = "require-gpu",
-     .key = KEY_REQUIRE_GPU,
-     .doc = "Exit with 1 unless a GPU was measured"},
+    {.name = "require-gpu", .key = KEY_REQUIRE_GPU, .doc = "Exit with 1 unless a GPU was measured"},
     {.name = "shared",
      .key = KEY_SHARED,
      .doc = "Measure although other processes use the GPU, and "

@@ -61,7 +61,8 @@ struct session {
     size_t n_left;
 
     json_t *environment, *runs;
-    json_t *said;      /* facts of all runs, see session_keep_new_facts(); NULL: not looked for yet */
+    json_t *said;      /* facts of all runs, see session_keep_new_facts(); NULL: not looked for
+                        * yet */
     size_t n_bytes;    /* of the runs, as they are written; 0: not counted yet */
     json_t *lost;      /* what programs said of libraries that they lack, each line once */
     int n_kept;        /* rounds of the resumed bundle, which are not measured again */

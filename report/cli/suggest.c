@@ -46,7 +46,8 @@ void suggest_try(struct suggest *s, const char *word)
     if (n_typed < 2 || n_typed >= SUGGEST_WORD || n_word >= SUGGEST_WORD)
         return;
     away = strncmp(s->typed, word, n_typed) ? distance(s->typed, word) : 1;
-    if (away > least(s->distance, n_typed / 3 + (n_typed < 3)) || (s->best[0] && away == s->distance))
+    if (away > least(s->distance, n_typed / 3 + (n_typed < 3)) ||
+        (s->best[0] && away == s->distance))
         return;
     s->distance = away;
     memcpy(s->best, word, n_word + 1);

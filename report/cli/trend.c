@@ -525,10 +525,12 @@ static void print_finding(FILE *out, const struct trend *trend, enum table_forma
     if (trend->n_series == 1) {
         say_one(out, trend, first, format);
     } else {
-        out_printf(out, table_out(format), "%s, %zu bundles: %zu of %zu numbers moved by more than %.0f %%",
+        out_printf(out, table_out(format),
+                   "%s, %zu bundles: %zu of %zu numbers moved by more than %.0f %%",
                    trend->runs[0].board, trend->n_runs, moved, compared, 100 * MOVED);
         if (moved > 0)
-            fprintf(out, ", one by %s %%", unit_fixed(text, sizeof text, 100 * first->change, 0, true));
+            fprintf(out, ", one by %s %%",
+                    unit_fixed(text, sizeof text, 100 * first->change, 0, true));
     }
     fputs(format == TABLE_MD ? "**\n\n" : "\n\n", out);
 }

@@ -42,8 +42,8 @@ const struct packaging packagings[PACKAGINGS] = {
 
 /* --- the design of the kernels ---------------------------------------------------------------- */
 
-/* As fused/common/decoder/ has it. A block has eight warps, one block an SM. A ring has tiles of 16
- * KiB, thirteen at most, and leaves room for a step's vectors; a kernel that comes and goes has
+/* As fused/common/decoder/ has it. A block has eight warps, one block an SM. A ring has tiles of
+ * 16 KiB, thirteen at most, and leaves room for a step's vectors; a kernel that comes and goes has
  * half of the SM's shared memory, less what the system takes of it. Rows are taken eight at a time:
  * a thread then has four loads in flight for each eight, for 32 rows at most. */
 enum {

@@ -110,8 +110,10 @@ bool model_read(struct model *model, const char *name, char why[DOCUMENT_WHY])
             return true;
         }
     if (!strchr(name, '/') && !strchr(name, '.')) {
-        snprintf(why, DOCUMENT_WHY, "unknown model '%.100s': expected llama-1b, llama-3b, llama-8b, "
-                 "llama-70b, speech, or a file", name);
+        snprintf(why, DOCUMENT_WHY,
+                 "unknown model '%.100s': expected llama-1b, llama-3b, llama-8b, "
+                 "llama-70b, speech, or a file",
+                 name);
         return false;
     }
     json_t *document = document_load(name, "model", why);

@@ -74,8 +74,9 @@ const char *const primitives_needs[] = {
     [EXCHANGE] = "edges.exchange{mode=%s,words=*,stream=%s,span=32-256,timer=event}",
     [NEAR_EXCHANGE] = "edges.exchange_beside{among=all,words=2048,stream=near,tile=16384,"
                       "in_flight=65536,span=32-256,timer=event}",
-    [NEAR_RATE] = "edges.streamed_alone{among=all,words=2048,stream=near,tile=16384,in_flight=65536,"
-                  "span=32-256,timer=event}",
+    [NEAR_RATE] =
+        "edges.streamed_alone{among=all,words=2048,stream=near,tile=16384,in_flight=65536,"
+        "span=32-256,timer=event}",
     [DIFFERENT] = "edges.different{mode=graph,kernels=%s,reads=16777216,span=56-280,timer=event}",
     [STREAMING] = "edges.step{mode=%s,blocks=sm,body=268435456,span=8-64,timer=event}",
     NULL,

@@ -55,9 +55,11 @@ struct primitives {
     struct corners shared_rate; /* bytes/s: all SMs read their shared memory */
     double tensor_peak;        /* flop/s: the tensor cores alone, 16-bit operands */
     struct node_curve read;         /* a graph node that reads so many bytes, cold */
-    struct node_curve product;      /* a product with a vector, by weights in bytes: our kernel, cold */
+    struct node_curve product;      /* a product with a vector, by weights in bytes: our kernel,
+                                     * cold */
     struct node_curve library;      /* the same by cuBLAS */
-    struct node_curve attention[2]; /* one token's attention, by keys and values in bytes: d = 64, 128 */
+    struct node_curve attention[2]; /* one token's attention, by keys and values in bytes: d = 64,
+                                     * 128 */
     struct node_curve matrix;       /* a product of matrices, by flops: the library's best kernel */
     struct node_curve prefill;      /* attention over all positions, by flops */
     double sms, shared_bytes, memory_bytes; /* of the whole GPU */

@@ -181,11 +181,12 @@ static void find(struct section *s, size_t n, size_t n_disputed, size_t n_partia
 {
     s->finding = "what one board decides the others decide, and alike.";
     if (n_disputed + n_partial > 0)
-        s->finding = section_text(s,
-                                  "of %zu claims %zu %s another verdict from board to board, %zu %s "
-                                  "one from some boards only.",
-                                  n, n_disputed, n_disputed == 1 ? "gets" : "get", n_partial,
-                                  n_partial == 1 ? "gets" : "get");
+        s->finding = section_text(
+            s,
+            "of %zu claims %zu %s another verdict from board to board, %zu %s "
+            "one from some boards only.",
+            n, n_disputed, n_disputed == 1 ? "gets" : "get", n_partial,
+            n_partial == 1 ? "gets" : "get");
 }
 
 bool boards_judge(const struct boards *boards)

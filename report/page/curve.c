@@ -251,9 +251,10 @@ void section_curve(const struct summary *summary, struct section *section)
     label_levels(section, &walk, steps, &far, &miss, &mixed);
     label_axis(section, &walk);
     if (mixed)
-        section_note(section,
-                     number_there(&far)
-                         ? "* no level: part of the loads hit in the far side, the others miss."
-                         : "* perhaps no level: no hit in the far side was timed here, and some loads "
-                           "may miss.");
+        section_note(
+            section,
+            number_there(&far)
+                ? "* no level: part of the loads hit in the far side, the others miss."
+                : "* perhaps no level: no hit in the far side was timed here, and some loads "
+                  "may miss.");
 }

@@ -80,7 +80,8 @@ static size_t put_links(struct drawing *d, struct chart_reference *reference)
     const double rate = summary_links(d->page->summary);
     const struct number all = number_fact(rate, "bytes/s");
     *reference = (struct chart_reference){rate * 1e-9, false, CHART_DOTTED,
-                                          DRAW_TEXT(d, "links %s", draw_say(d, &all)), .brief = NULL};
+                                          DRAW_TEXT(d, "links %s", draw_say(d, &all)),
+                                          .brief = NULL};
     return rate > 0;
 }
 
@@ -113,7 +114,8 @@ bool figure_copies(struct drawing *d)
         .n_references = put_links(d, &links)};
     chart_xy(d->out, &chart, d->width, d->standalone);
     d->title = "A copy to or from another GPU by whom, over its bytes";
-    d->how = "Small copies take a fixed time, so that their rate grows with their bytes. The dotted "
-             "line is what the links can carry, headers included.";
+    d->how =
+        "Small copies take a fixed time, so that their rate grows with their bytes. The dotted "
+        "line is what the links can carry, headers included.";
     return true;
 }

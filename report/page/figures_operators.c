@@ -58,16 +58,18 @@ bool figure_fusion(struct drawing *d)
     }
     if (n == 0)
         return false;
-    const struct chart_rows chart = {
-        .title = d->section->finding,
-        .axes = {{.title = "times faster", .scale = CHART_LOG10, .low = 0.6 * least, .high = 1.6 * most}},
-        .n_axes = 1,
-        .one = 1,
-        .aside = "apart, fused, us",
-        .keys = keys,
-        .n_keys = 3,
-        .rows = rows,
-        .n_rows = n};
+    const struct chart_rows chart = {.title = d->section->finding,
+                                     .axes = {{.title = "times faster",
+                                               .scale = CHART_LOG10,
+                                               .low = 0.6 * least,
+                                               .high = 1.6 * most}},
+                                     .n_axes = 1,
+                                     .one = 1,
+                                     .aside = "apart, fused, us",
+                                     .keys = keys,
+                                     .n_keys = 3,
+                                     .rows = rows,
+                                     .n_rows = n};
     chart_rows(d->out, &chart, d->width, d->standalone);
     d->how = "How many times faster one kernel is than the separate ones; in the shaded part it is "
              "slower. The stroke is a prediction from bytes and launches without fitted constants.";
@@ -153,12 +155,13 @@ bool figure_decode(struct drawing *d)
         return false;
     n = series[DECODE_KINDS - 1].n_points;
     label_shares(d, bf16, points[DECODE_KINDS - 1], n);
-    const struct chart_xy chart = {.title = "One query over a cache of keys",
-                                   .height = 340,
-                                   .x = {.title = "keys in the cache", .scale = CHART_LOG2},
-                                   .y = {.title = "us for one query of each head", .scale = CHART_LOG10},
-                                   .series = series,
-                                   .n_series = DECODE_KINDS};
+    const struct chart_xy chart = {
+        .title = "One query over a cache of keys",
+        .height = 340,
+        .x = {.title = "keys in the cache", .scale = CHART_LOG2},
+        .y = {.title = "us for one query of each head", .scale = CHART_LOG10},
+        .series = series,
+        .n_series = DECODE_KINDS};
     chart_xy(d->out, &chart, d->width, d->standalone);
     d->title = "Decode: one query over a cache of keys";
     d->how =
@@ -185,12 +188,13 @@ bool figure_weights(struct drawing *d)
             points[k][i].label = draw_three(d, points[k][i].y);
             points[k][i].side = k == WEIGHTS_KINDS - 1 ? CHART_BELOW : CHART_ABOVE;
         }
-    const struct chart_xy chart = {.title = d->section->finding,
-                                   .height = 300,
-                                   .x = {.title = "batch: rows that share the weights", .scale = CHART_LOG2},
-                                   .y = {.title = "us for one product, weights cold", .scale = CHART_LOG10},
-                                   .series = series,
-                                   .n_series = WEIGHTS_KINDS};
+    const struct chart_xy chart = {
+        .title = d->section->finding,
+        .height = 300,
+        .x = {.title = "batch: rows that share the weights", .scale = CHART_LOG2},
+        .y = {.title = "us for one product, weights cold", .scale = CHART_LOG10},
+        .series = series,
+        .n_series = WEIGHTS_KINDS};
     chart_xy(d->out, &chart, d->width, d->standalone);
     d->how =
         "One matrix of weights times so many rows. Where the lines cross, four bits no longer pay.";
@@ -296,7 +300,8 @@ bool figure_trust(struct drawing *d)
         .title = "How far rows repeat",
         .height = 230,
         .height_narrow = 230,
-        .x = {.title = "spread from run to run, % of the number, half of the interval", .scale = CHART_LOG10},
+        .x = {.title = "spread from run to run, % of the number, half of the interval",
+              .scale = CHART_LOG10},
         .y = {.title = "% of rows that stay within", .zero = true, .high = 100},
         .series = &series,
         .n_series = 1};

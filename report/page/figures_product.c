@@ -212,7 +212,9 @@ bool figure_waves(struct drawing *d)
         .title = "Time over the number of tiles",
         .height = 250,
         .height_narrow = 250,
-        .x = {.title = "tiles; dotted: as many as SMs, and twice as many", .ticks = ticks, .n_ticks = 3},
+        .x = {.title = "tiles; dotted: as many as SMs, and twice as many",
+              .ticks = ticks,
+              .n_ticks = 3},
         .y = {.title = "us for so many tiles of 128x64", .zero = true},
         .series = &series,
         .n_series = 1,
@@ -265,12 +267,13 @@ bool figure_sizes(struct drawing *d)
         }
         all += n;
     }
-    const struct chart_xy chart = {.title = d->section->finding,
-                                   .height = 400,
-                                   .x = {.title = "N, of a product of N x N x N", .scale = CHART_LOG2},
-                                   .y = {.title = "TFLOP/s, fp16, L2 warm", .zero = true},
-                                   .series = series,
-                                   .n_series = KINDS};
+    const struct chart_xy chart = {
+        .title = d->section->finding,
+        .height = 400,
+        .x = {.title = "N, of a product of N x N x N", .scale = CHART_LOG2},
+        .y = {.title = "TFLOP/s, fp16, L2 warm", .zero = true},
+        .series = series,
+        .n_series = KINDS};
     if (all == 0)
         return false;
     chart_xy(d->out, &chart, d->width, d->standalone);

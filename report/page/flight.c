@@ -37,9 +37,10 @@ static size_t take(const struct summary *summary, struct way *ways)
     size_t n = 0;
 
     for (int need = READS; need <= PATHS; need++)
-        for (size_t next = 0;
-             n < WAYS_MOST && (row = rows_match(&summary->bundle->rows, flight_needs[need], &next));) {
-            struct way way = {.row = row, .warps = whole(row, "warps"), .loads = whole(row, "loads")};
+        for (size_t next = 0; n < WAYS_MOST && (row = rows_match(&summary->bundle->rows,
+                                                                 flight_needs[need], &next));) {
+            struct way way = {
+                .row = row, .warps = whole(row, "warps"), .loads = whole(row, "loads")};
             if (!row_usable(row))
                 continue;
             way.bytes = need == READS ? (double)way.warps * way.loads * BYTES_OF_A_LOAD
@@ -91,7 +92,8 @@ static struct number by_the_law(const struct summary *summary, const struct way 
     const struct number load = summary_number(summary, "hbm-load");
     const struct number most = summary_number(summary, "hbm-read");
     return number_formed(
-        derive_little_rate(way->bytes, load.value, summary_sms(summary), most.value), "bytes/s", &load);
+        derive_little_rate(way->bytes, load.value, summary_sms(summary), most.value), "bytes/s",
+        &load);
 }
 
 static void put(struct section *section, struct grid *grid, const struct summary *summary,
@@ -162,8 +164,8 @@ static void find(struct section *section, const struct summary *summary, const s
 {
     const struct number rate = summary_number(summary, "hbm-read");
     const struct number load = summary_number(summary, "hbm-load");
-    const struct number bytes =
-        number_formed(derive_in_flight(rate.value, load.value, summary_sms(summary)), "bytes", &rate);
+    const struct number bytes = number_formed(
+        derive_in_flight(rate.value, load.value, summary_sms(summary)), "bytes", &rate);
     char a[48], b[48], c[48], d[48];
 
     if (!number_there(&bytes) || !fewest || !least)
@@ -174,20 +176,20 @@ static void find(struct section *section, const struct summary *summary, const s
                &rate, NULL);
     series_put(section_series(section, "most of the rate", "bytes on each SM"), needed.value, &most,
                NULL);
-    section->finding =
-        section_text(section, "By Little's law %s in flight on each SM; measured, %.0f %% takes %s.",
-                     number_say(c, sizeof c, &bytes, NULL), 100 * MOST,
-                     number_say(d, sizeof d, &needed, NULL));
+    section->finding = section_text(
+        section, "By Little's law %s in flight on each SM; measured, %.0f %% takes %s.",
+        number_say(c, sizeof c, &bytes, NULL), 100 * MOST, number_say(d, sizeof d, &needed, NULL));
     section_rests(section, &rate);
     section_rests(section, &load);
     section_rests(section, &bytes);
     rest_on_way(section, least);
     rest_on_way(section, fewest);
-    section_note(section,
-                 "in flight: asked for, not yet there. * Little's law: that x %.0f SMs / %s, at most "
-                 "%s. %s. Latency: from the rate.",
-                 summary_sms(summary), number_say(b, sizeof b, &load, NULL),
-                 number_say(a, sizeof a, &rate, NULL), say_fewest(section, fewest));
+    section_note(
+        section,
+        "in flight: asked for, not yet there. * Little's law: that x %.0f SMs / %s, at most "
+        "%s. %s. Latency: from the rate.",
+        summary_sms(summary), number_say(b, sizeof b, &load, NULL),
+        number_say(a, sizeof a, &rate, NULL), say_fewest(section, fewest));
 }
 
 const char *section_flight_need(struct section *texts, const struct section *flight)
@@ -202,10 +204,13 @@ const char *section_flight_need(struct section *texts, const struct section *fli
 
 void section_flight(const struct summary *summary, struct section *section)
 {
-    static const struct column columns[] = {
-        {"in flight", "KiB", "KiB", 'r'}, {NULL, "by", NULL, 'l'},     {NULL, "", NULL, 'l'},
-        {NULL, "TB/s", "TB/s", 'r'},      {"law*", "TB/s", "TB/s", 'r'}, {NULL, "of best", NULL, 'l'},
-        {"latency", "ns", "ns", 'r'}};
+    static const struct column columns[] = {{"in flight", "KiB", "KiB", 'r'},
+                                            {NULL, "by", NULL, 'l'},
+                                            {NULL, "", NULL, 'l'},
+                                            {NULL, "TB/s", "TB/s", 'r'},
+                                            {"law*", "TB/s", "TB/s", 'r'},
+                                            {NULL, "of best", NULL, 'l'},
+                                            {"latency", "ns", "ns", 'r'}};
     struct way ways[WAYS_MOST];
     const size_t n = take(summary, ways);
     size_t shown = 0;
@@ -245,8 +250,9 @@ void section_flight(const struct summary *summary, struct section *section)
         if (ways[i].row->centre == best)
             rest_on_way(section, &ways[i]);
     if (!section->finding)
-        section_note(section, "in flight: asked for, not yet there. * Little's law: that x SMs / latency "
-                              "of one load, at most what is read. Latency: from the rate.");
+        section_note(section,
+                     "in flight: asked for, not yet there. * Little's law: that x SMs / latency "
+                     "of one load, at most what is read. Latency: from the rate.");
     section_doubts(section);
     section->claims = "C13";
 }

@@ -241,7 +241,7 @@ static void tabulate(const struct summary *summary, const struct fusion *const *
     static const struct column columns[] = {
         {NULL, "operators", NULL, 'l'}, {NULL, "shape", NULL, 'l'},   {"apart", "us", "us", 'r'},
         {"fused", "us", "us", 'r'},     {NULL, "gain", "x", 'r'},     {NULL, "model", "x", 'r'},
-        {"of a", "copy %", "%", 'r'},        {"PyTorch", "us", "us", 'r'}, {"comp.", "us", "us", 'r'},
+        {"of a", "copy %", "%", 'r'},   {"PyTorch", "us", "us", 'r'}, {"comp.", "us", "us", 'r'},
     };
     struct grid *grid = section_grid(s, columns, sizeof columns / sizeof columns[0]);
     struct series *gains = section_series(s, "gain", "rank");

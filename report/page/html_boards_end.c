@@ -208,7 +208,8 @@ void html_boards_conditions(FILE *out, const struct page *page, size_t number)
     html_tables(out, facts);
     json_object_foreach(of[0], key, value) if (json_is_object(value))
         put_facts(out, key, value, json_object_get(of[1], key));
-    json_object_foreach(of[1], key, value) if (json_is_object(value) && !json_object_get(of[0], key))
+    json_object_foreach(of[1], key,
+                        value) if (json_is_object(value) && !json_object_get(of[0], key))
         put_facts(out, key, NULL, value);
     put_facts(out, "suite", json_object_get(a, "suite"), json_object_get(b, "suite"));
     put_dates(out, a, b);

@@ -129,7 +129,9 @@ static void put_measuring(FILE *out, const struct bundle *const bundles[], size_
     const char *before = "";
     char text[400];
 
-    fputs("<p class=\"how\">Measure again: the code that measured prints its own answers.</p>\n<pre>", out);
+    fputs(
+        "<p class=\"how\">Measure again: the code that measured prints its own answers.</p>\n<pre>",
+        out);
     for (size_t i = 0; i < n; i++) {
         const char *commit = document_get_text(json_object_get(bundles[i]->head, "suite"), "commit",
                                                "unknown");
@@ -182,7 +184,8 @@ static void put_printing(FILE *out, const struct bundle *const bundles[], size_t
 {
     char text[400];
 
-    fputs("<p class=\"how\">Print this page: the tree that measured does not hold the bundle, which is "
+    fputs("<p class=\"how\">Print this page: the tree that measured does not hold the bundle, "
+          "which is "
           "committed later. The first line names the commits that do.",
           out);
     for (size_t i = 0; i < n; i++)

@@ -136,9 +136,10 @@ static void take_product(const struct page *page, struct section *texts, struct 
             (!number_there(&tile->number) || all->point[i].y.value < tile->number.value))
             tile->number = all->point[i].y;
     if (fixed && fixed->n == 2 && number_there(&tile->number))
-        tile->label = section_text(texts, "a product of 1024^3, fp16; %.0f to %.0f %% of it do not grow with k",
-                                   100 * fixed->point[0].y.value / tile->number.value,
-                                   100 * fixed->point[1].y.value / tile->number.value);
+        tile->label = section_text(
+            texts, "a product of 1024^3, fp16; %.0f to %.0f %% of it do not grow with k",
+            100 * fixed->point[0].y.value / tile->number.value,
+            100 * fixed->point[1].y.value / tile->number.value);
 }
 
 static struct number take_gain_of(const struct page *page, const char *label)
@@ -172,9 +173,10 @@ static void take_tiles(const struct page *page, struct section *texts, struct ti
                       section_text(texts, "a barrier of all %.0f SMs", summary_sms(summary))};
     tiles[6] = (struct tile){
         summary_number(summary, "step-kernel"), "us",
-        number_there(&graph) ? section_text(texts, "a step of all SMs inside one kernel; %s in a graph",
-                                            section_say(texts, &graph, "us"))
-                             : "a step of all SMs inside one kernel"};
+        number_there(&graph)
+            ? section_text(texts, "a step of all SMs inside one kernel; %s in a graph",
+                           section_say(texts, &graph, "us"))
+            : "a step of all SMs inside one kernel"};
     tiles[7] = (struct tile){summary_number(summary, "round-trip"), "us",
                              "from submit to done, as the CPU sees it"};
     take_product(page, texts, &tiles[8]);

@@ -122,21 +122,24 @@ json_t *emit_json(const struct section *section, size_t number)
 {
     json_t *json = json_object(), *grids = json_array(), *series = json_array();
 
-    json_object_set_new(json, "number", number && !section->has_no_number ? json_integer((json_int_t)number)
+    json_object_set_new(json, "number",
+                        number && !section->has_no_number ? json_integer((json_int_t)number)
                                                           : json_null());
     json_object_set_new(json, "name", text_json(section->name));
     json_object_set_new(json, "title", text_json(section->title));
     json_object_set_new(json, "finding", text_json(section->finding));
     json_object_set_new(json, "rests", rests_json(section));
     json_object_set_new(json, "missing", text_json(section->missing));
-    json_object_set_new(json, "lines", texts_json((const char *const *)section->lines, section->n_lines));
+    json_object_set_new(json, "lines",
+                        texts_json((const char *const *)section->lines, section->n_lines));
     for (size_t i = 0; i < section->n_grids; i++)
         json_array_append_new(grids, grid_json(&section->grid[i]));
     json_object_set_new(json, "grids", grids);
     for (size_t i = 0; i < section->n_series; i++)
         json_array_append_new(series, series_json(&section->series[i]));
     json_object_set_new(json, "series", series);
-    json_object_set_new(json, "notes", texts_json((const char *const *)section->note, section->n_notes));
+    json_object_set_new(json, "notes",
+                        texts_json((const char *const *)section->note, section->n_notes));
     json_object_set_new(json, "claims", text_json(section->claims));
     return json;
 }

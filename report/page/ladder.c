@@ -172,7 +172,8 @@ void section_ladder(const struct summary *summary, struct section *section)
         number_say(most, sizeof most, &rungs[n - 1].time, NULL));
     section_rests(section, number_there(first) ? first : &rungs[0].time);
     section_rests(section, &rungs[n - 1].time);
-    section_note(section, "c compute, m memory, s synchronise, l launch, h host (its CPU's speed).");
+    section_note(section,
+                 "c compute, m memory, s synchronise, l launch, h host (its CPU's speed).");
     section->key = section->n_notes;
     say_step(section, summary);
     section_doubts(section);

@@ -18,7 +18,8 @@ const char *const links_needs[] = {
     [LINKS_BARRIER] = "signal.barrier{gpus=*,blocks=%s,timer=device}",
     [LINKS_ORDERED] = "signal.ordered_barrier{gpus=*,blocks=%s,timer=device}",
     [LINKS_COPY] = "peer_memory.transfer_time{gpus=*,by=%s,directions=one,bytes=%s,timer=event}",
-    [LINKS_SUM] = "all_reduce.time{gpus=*,op=all_reduce,bytes=%s,type=bf16,impl=%s,mode=%s,timer=%s}",
+    [LINKS_SUM] =
+        "all_reduce.time{gpus=*,op=all_reduce,bytes=%s,type=bf16,impl=%s,mode=%s,timer=%s}",
     [LINKS_RATE] = "peer_memory.rate{gpus=*,by=%s,directions=%s,bytes=%s}",
     [LINKS_RAW] = "peer_memory.raw{gpus=*,by=%s,directions=one,bytes=%s}",
     [LINKS_SMS] = "peer_memory.sms_rate{gpus=*,by=%s,sms=%s,bytes=*}",
@@ -27,7 +28,8 @@ const char *const links_needs[] = {
     [LINKS_BYTES] = "layer.bytes" LAYER_KEYS "}",
     [LINKS_DIFFER] = "all_reduce.differ{gpus=*,op=*,bytes=*,type=*,impl=*,mode=*}",
     [LINKS_LAYER_DIFFER] = "layer.differ{model=*,context=*,gpus=*,impl=*,l2=*}",
-    [LINKS_ALONE] = "decoder_layer.layer_time{model=8b,context=1024,batch=1,impl=%s,l2=cold,timer=event}",
+    [LINKS_ALONE] =
+        "decoder_layer.layer_time{model=8b,context=1024,batch=1,impl=%s,l2=cold,timer=event}",
     NULL,
 };
 
@@ -88,7 +90,8 @@ static const struct {
 struct sum {
     double bytes;
     struct number kernel, node[WAYS];
-    int best, best_ours, best_nccl; /* of the nodes that start when the one before has ended; -1: none */
+    int best, best_ours, best_nccl; /* of the nodes that start when the one before has ended; -1:
+                                     * none */
 };
 
 static int ascending(const void *a, const void *b)
@@ -183,9 +186,10 @@ static void tabulate_sums(const struct sum *sum, size_t n, struct section *s)
             if (way != EARLY || early)
                 grid_number_with(grid, &sum[i].node[way], way == sum[i].best ? "*" : NULL);
     }
-    section_note(s, "kernel: within a kernel that goes on; node: a kernel of its own in a graph; * the "
-                    "fastest. LL, LL128, Simple: NCCL held to one "
-                    "protocol; symmetric: memory that all GPUs registered.");
+    section_note(
+        s, "kernel: within a kernel that goes on; node: a kernel of its own in a graph; * the "
+           "fastest. LL, LL128, Simple: NCCL held to one "
+           "protocol; symmetric: memory that all GPUs registered.");
     if (early)
         section_go_on(s, "early: one shot, as a node that may start before the one before it has "
                          "ended; not compared with those that may not.");
@@ -367,8 +371,9 @@ static void say_bits(const struct summary *summary, struct section *s)
             same += row->centre == 0;
         }
     if (n > 0)
-        section_note(s, "All GPUs have the same bits after %zu of %zu kinds of collectives and layers.",
-                     same, n);
+        section_note(
+            s, "All GPUs have the same bits after %zu of %zu kinds of collectives and layers.",
+            same, n);
 }
 
 void section_links(const struct summary *summary, struct section *s)

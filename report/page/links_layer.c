@@ -99,7 +99,8 @@ void links_layer(const struct summary *summary, struct section *s)
     if (!grid)
         return;
     put_alone(summary, grid);
-    section_note(s, "Of a read: what each GPU must read of a layer, at the rate of its memory, over "
-                    "the time.");
+    section_note(s,
+                 "Of a read: what each GPU must read of a layer, at the rate of its memory, over "
+                 "the time.");
     say_gain(time, s);
 }

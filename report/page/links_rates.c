@@ -152,6 +152,8 @@ void links_rates(const struct summary *summary, struct section *s)
         section_note(s, "On wire: by the links' own counters of all bytes, headers included.");
     say_wire(copy, s);
     if (has_sms)
-        section_note(s, "SMs needed: the fewest measured, a block on each, that reach %.0f %% of what all do.",
-                     100 * ENOUGH);
+        section_note(
+            s,
+            "SMs needed: the fewest measured, a block on each, that reach %.0f %% of what all do.",
+            100 * ENOUGH);
 }

@@ -5,7 +5,8 @@
 #include "report/page/sections.h"
 #include "report/page/take.h"
 
-static void put(struct section *s, const char *what, const struct number *number, const char *beside)
+static void put(struct section *s, const char *what, const struct number *number,
+                const char *beside)
 {
     if (!number_there(number))
         return;
@@ -32,11 +33,14 @@ static void put_steps(const struct summary *summary, struct section *s)
 {
     const struct number load = take_number(summary, links_needs[LINKS_LOAD], "hbm");
     const struct number flag = take_number(summary, links_needs[LINKS_ONE_WAY], "relaxed", "peer");
-    const struct number acquire = take_number(summary, links_needs[LINKS_ONE_WAY], "acquire", "peer");
+    const struct number acquire = take_number(summary, links_needs[LINKS_ONE_WAY], "acquire",
+                                              "peer");
     const struct number barrier = take_number(summary, links_needs[LINKS_ORDERED], "sm");
 
     put(s, "a load from another GPU's memory", &load,
-        join(s, join(s, say(s, "a flag to it", &flag), say(s, "one behind which stored data are visible", &acquire)),
+        join(s,
+             join(s, say(s, "a flag to it", &flag),
+                  say(s, "one behind which stored data are visible", &acquire)),
              say(s, "a barrier of all SMs of all GPUs, with order", &barrier)));
 }
 
@@ -52,7 +56,9 @@ static void put_copy(const struct summary *summary, struct section *s)
     const char *const need = links_needs[LINKS_RATE];
     const struct number engine = take_number(summary, need, "copy_engine", "one", bytes);
     const struct number store = take_number(summary, need, "store", "one", bytes);
-    put(s, section_text(s, "a copy of %s to another GPU, by the copy engine", links_say_bytes(s, size[n - 1])),
+    put(s,
+        section_text(s, "a copy of %s to another GPU, by the copy engine",
+                     links_say_bytes(s, size[n - 1])),
         &engine, say(s, "by stores", &store));
 }
 

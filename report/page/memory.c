@@ -163,7 +163,8 @@ static void put_l2(struct section *section, struct grid *grid, const struct summ
     const struct number sides = take(summary, SIDES), whole = summary_number(summary, "l2-size");
     const struct number stated = number_fact(summary_fact(summary, "l2_bytes"), "bytes");
     const bool is_split = number_there(&sides) && sides.value >= 2;
-    struct level near = level_new(is_split ? "L2, near side" : "L2"), far = level_new("L2, far side");
+    struct level near = level_new(is_split ? "L2, near side" : "L2"),
+                 far = level_new("L2, far side");
     const char *of = number_there(&stated)
                          ? section_text(section, " of %s", section_say(section, &stated, NULL))
                          : "";

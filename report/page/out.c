@@ -138,7 +138,8 @@ static void put_line(FILE *out, char *text, enum out_format format)
     const size_t n = text ? strlen(text) : 0;
     const bool ends = n > 0 && text[n - 1] == '\n';
 
-    out_bytes(out, text ? text : "out of memory", text ? n - ends : strlen("out of memory"), format);
+    out_bytes(out, text ? text : "out of memory", text ? n - ends : strlen("out of memory"),
+              format);
     if (ends || !text)
         fputc('\n', out);
     free(text);

@@ -74,8 +74,8 @@ char *figure_draw(const struct page *page, const struct page_figure *figure, enu
                   bool standalone, char title[200], char how[600]);
 
 figure_builder figure_levels, figure_curve, figure_flight, figure_ladder, figure_blocks,
-    figure_time, figure_waves, figure_sizes, figure_fusion, figure_decode, figure_weights, figure_layer,
-    figure_sums, figure_copies, figure_claims, figure_trust, figure_ratio;
+    figure_time, figure_waves, figure_sizes, figure_fusion, figure_decode, figure_weights,
+    figure_layer, figure_sums, figure_copies, figure_claims, figure_trust, figure_ratio;
 
 /* --- for builders of figures ------------------------------------------------------------------ */
 

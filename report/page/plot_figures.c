@@ -584,7 +584,8 @@ void plot_ratio(struct plot *plot)
     plot_axis(plot, "x", "how many times as good B is as A", 0);
     put_factors(plot);
     fprintf(plot->set,
-            "set tmargin 5\nset arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb '%s' lw 1.2\n"
+            "set tmargin 5\nset arrow from first 1, graph 0 to first 1, graph 1 nohead back lc rgb "
+            "'%s' lw 1.2\n"
             "set key at screen 0.5, screen 0.99 center top horizontal samplen 0 width 0\n",
             chart_colour("rule"));
 }

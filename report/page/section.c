@@ -243,7 +243,8 @@ static const char *say_column(struct section *s, const struct grid *grid, size_t
 
     for (size_t i = column + 1; !over && i-- > 0;)
         over = grid->column[i].over;
-    return section_text(s, " (%s%s%s)", over ? over : "", over && head ? ": " : "", head ? head : "");
+    return section_text(s, " (%s%s%s)", over ? over : "", over && head ? ": " : "",
+                        head ? head : "");
 }
 
 void section_doubts(struct section *s)
@@ -264,7 +265,8 @@ void section_doubts(struct section *s)
                 text_append(seldom, sizeof seldom, "%s%s", *seldom ? ", " : "", name);
             if (spread > SPREAD_SAID)
                 text_append(wide, sizeof wide, "%s%s%s +-%.0f %%", *wide ? ", " : "", name,
-                            s->names_columns ? say_column(s, &s->grid[g], worst) : "", 100 * spread);
+                            s->names_columns ? say_column(s, &s->grid[g], worst) : "",
+                            100 * spread);
         }
     }
     if (*wide)

@@ -55,7 +55,8 @@ struct series {
 struct section {
     const char *name;    /* for --section and files: "memory" */
     const char *title;   /* "MEMORY" */
-    const char *finding; /* one sentence with its number, formed from rows; NULL: they support none */
+    const char *finding; /* one sentence with its number, formed from rows; NULL: they support
+                          * none */
     struct number *rest; /* the numbers that the finding rests on */
     size_t n_rests, rests_room;
     const char *missing; /* "not measured: WHY": then the section has nothing else; or NULL */
@@ -68,7 +69,8 @@ struct section {
     const char **note; /* paragraphs after the table, wrapped */
     size_t n_notes;
     bool is_silent;      /* where it is missing, the whole report says nothing of it */
-    bool names_columns;  /* its doubts name the column of a row, too: columns are of several things */
+    bool names_columns;  /* its doubts name the column of a row, too: columns are of several
+                          * things */
     size_t n_brief;      /* in the whole report as text: so many rows of the first table, and the
                           * first note; 0: all */
     bool has_no_number;  /* its title stands alone: of a report that is no list of answers */

@@ -13,7 +13,8 @@ section_builder section_verdict, section_memory, section_curve, section_flight, 
 /* A bundle of several GPUs lacks most of what one of one GPU has. rest_take() adds such a section
  * to the names, "" at first; false: it is none. rest_tell() makes one line of them all. */
 enum { REST_NAMES = 400 };
-bool rest_take(char names[REST_NAMES], const struct summary *summary, const struct section *section);
+bool rest_take(char names[REST_NAMES], const struct summary *summary,
+               const struct section *section);
 void rest_tell(struct section *section, const char *names);
 
 /* "; measured, 90 % takes 32 KiB", of a built section_flight(); "" where it does not say so. */

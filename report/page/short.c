@@ -90,11 +90,10 @@ static void put_memory(struct section *s, const struct summary *summary)
               BESIDE(has(summary, "hbm-loaded"), "while all other SMs stream: %s",
                      say(s, summary, "hbm-loaded", NULL)));
     put(s, summary, "read, HBM", &rate,
-        section_text(s, "%s%s%s",
-                     BESIDE(isfinite(pins), "%.0f %% of its pins", 100 * pins),
+        section_text(s, "%s%s%s", BESIDE(isfinite(pins), "%.0f %% of its pins", 100 * pins),
                      isfinite(pins) && isfinite(warp) ? "; " : "",
-                     BESIDE(isfinite(warp), "one warp on each SM reaches %.0f %% of this, by copies",
-                            100 * warp)));
+                     BESIDE(isfinite(warp),
+                            "one warp on each SM reaches %.0f %% of this, by copies", 100 * warp)));
     put(s, summary, "bytes in flight on each SM that this rate needs, at least", &flight,
         section_text(s, "rate x latency of an idle memory / SMs%s", measured_need(s, summary)));
 }
@@ -107,12 +106,12 @@ static void put_steps(struct section *s, const struct summary *summary)
               BESIDE(has(summary, "grid-sync"), "CUDA's grid.sync(): %s",
                      say(s, summary, "grid-sync", NULL)));
     put_named(s, summary, "one more dependent step of all SMs, inside one kernel", "step-kernel",
-              section_text(s, "%s%s",
-                           BESIDE(has(summary, "step-stream"), "by stream %s, in a graph %s",
-                                  say(s, summary, "step-stream", NULL),
-                                  say(s, summary, "step-graph", NULL)),
-                           BESIDE(has(summary, "step-graph-early"), ", there with early start (PDL) %s",
-                                  say(s, summary, "step-graph-early", NULL))));
+              section_text(
+                  s, "%s%s",
+                  BESIDE(has(summary, "step-stream"), "by stream %s, in a graph %s",
+                         say(s, summary, "step-stream", NULL), say(s, summary, "step-graph", NULL)),
+                  BESIDE(has(summary, "step-graph-early"), ", there with early start (PDL) %s",
+                         say(s, summary, "step-graph-early", NULL))));
     put_named(s, summary, "submit to done, empty kernel", "round-trip", "this host's CPU");
 }
 

@@ -154,10 +154,11 @@ static void find(const struct summary *summary, const struct sizes *all, struct 
     if (!fixed && !fallen)
         section_rests(s, &largest->rate);
     if (fixed && fallen)
-        s->finding = section_text(s,
-                                  "To N = %.0f over a third is the time at N = 0; from %.0f the clock "
-                                  "is under %.0f %%.",
-                                  fixed->n, fallen->n, 100 * FALLEN);
+        s->finding = section_text(
+            s,
+            "To N = %.0f over a third is the time at N = 0; from %.0f the clock "
+            "is under %.0f %%.",
+            fixed->n, fallen->n, 100 * FALLEN);
     else if (fixed)
         s->finding =
             section_text(s, "To N = %.0f over a third is the time at N = 0.", fixed->n);
@@ -276,8 +277,9 @@ static void compare(const struct summary *summary, const struct sizes *all, stru
     const char *faster = say_where(summary, all, is_faster, "faster", s);
     const char *slower = say_where(summary, all, is_slower, "slower", s);
 
-    section_note(s, "Ours over library: timed in turn, so that both have one clock; the times are of "
-                    "separate loops.");
+    section_note(s,
+                 "Ours over library: timed in turn, so that both have one clock; the times are of "
+                 "separate loops.");
     if (*faster || *slower)
         section_go_on(s, "Ours is%s%s%s.", faster, *faster && *slower ? ";" : "", slower);
 }
@@ -287,7 +289,8 @@ static void note_clock(const struct summary *summary, const struct sizes *all, s
 {
     double least = INFINITY;
 
-    for (const struct size *size = first_fallen(summary, all); size && size < all->size + all->n; size++)
+    for (const struct size *size = first_fallen(summary, all); size && size < all->size + all->n;
+         size++)
         least = fmin(least, size->best->clock_mhz);
     if (isfinite(least))
         section_go_on(s, "The clock: %.0f %% of %.0f MHz; %.0f at worst.", 100 * FALLEN,
@@ -306,9 +309,9 @@ static void note(const struct summary *summary, struct section *s)
     const char *said = "";
 
     if (number_there(&fixed) && number_there(&marginal) && number_there(&fit))
-        said = section_text(s, "Our times follow %s + 2 N^3 / %s; %.0f %% off, by root mean square.",
-                            section_say(s, &fixed, NULL), section_say(s, &marginal, NULL),
-                            100 * fit.value);
+        said = section_text(
+            s, "Our times follow %s + 2 N^3 / %s; %.0f %% off, by root mean square.",
+            section_say(s, &fixed, NULL), section_say(s, &marginal, NULL), 100 * fit.value);
     if (number_there(&alone))
         said = section_text(s, "%s%s%s alone keeps up %s.", said, *said ? " " : "",
                             is_wgmma ? "wgmma" : "mma.sync", section_say(s, &alone, "TFLOP/s"));

@@ -59,7 +59,8 @@ static struct number beside(const struct rows *rows, const struct row *time, con
 }
 
 /* Of one product, by hardware counters; none where other kernels were counted. */
-static struct number counted(const struct bundle *bundle, const struct row *time, const char *figure)
+static struct number counted(const struct bundle *bundle, const struct row *time,
+                             const char *figure)
 {
     char id[DOCUMENT_ID + 32];
     snprintf(id, sizeof id, "%s of %s", figure, time->id);
@@ -245,7 +246,8 @@ static void put_table(struct section *section, const struct line *lines, size_t 
 
     for (size_t i = 0; i < n; i++) {
         const struct line *line = &lines[i];
-        const struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s", &line->time);
+        const struct number rate = number_formed(FLOPS * 1e9 / line->time.value, "flop/s",
+                                                 &line->time);
         if (!best && !line->time.quoted)
             best = &line->time;
         grid_text(grid, line->name);
@@ -346,10 +348,11 @@ static void say_why(struct section *section, const struct bundle *bundle, const 
                      100 * (bytes - 1), 100 * waits[1], 100 * waits[0]);
     if (warps[0] > 0 && warps[1] > 0)
         section_go_on(section,
-                     warps[1] >= warps[0] ? "They do not lack warps: %.0f on the busiest SM, not %.0f."
-                                          : "They have fewer warps: %.0f on the busiest SM, "
-                                            "not %.0f.",
-                     warps[1], warps[0]);
+                      warps[1] >= warps[0]
+                          ? "They do not lack warps: %.0f on the busiest SM, not %.0f."
+                          : "They have fewer warps: %.0f on the busiest SM, "
+                            "not %.0f.",
+                      warps[1], warps[0]);
 }
 
 static void say_fixed(struct section *section, const struct cube_cost *cost)
@@ -368,11 +371,12 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
         series_put(section_series(section, "one tile more than SMs", "part"), 0, &longer, NULL);
 
     if (is_positive)
-        section_go_on(section,
-                     "Lines over k (512, 1024, 2048) leave %.2f to %.2f of the %.2f us of 128x64 at "
-                     "k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer.",
-                     cost->fixed[0].centre / 1e3, cost->fixed[1].centre / 1e3,
-                     cost->whole.centre / 1e3, 100 * wave);
+        section_go_on(
+            section,
+            "Lines over k (512, 1024, 2048) leave %.2f to %.2f of the %.2f us of 128x64 at "
+            "k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer.",
+            cost->fixed[0].centre / 1e3, cost->fixed[1].centre / 1e3, cost->whole.centre / 1e3,
+            100 * wave);
 }
 
 /* The times at which one block has come so far, in its cycles at the clock of its case. */

@@ -305,9 +305,11 @@ char *summary_why(const struct summary *summary, const char *glob, char *text, s
     const struct part *part = bundle_part(summary->bundle, probe);
     size_t next = 0;
     if ((row = rows_match(&summary->bundle->rows, glob, &next)))
-        snprintf(text, size, "%s: %s", row->metric, row->why ? row->why : row_status_name(row->status));
+        snprintf(text, size, "%s: %s", row->metric,
+                 row->why ? row->why : row_status_name(row->status));
     else if (part && part->n_ok == 0)
-        snprintf(text, size, "%s: %s", probe, part->why ? part->why : "no run of it came to an end");
+        snprintf(text, size, "%s: %s", probe,
+                 part->why ? part->why : "no run of it came to an end");
     else if (part)
         snprintf(text, size, "%s has no such case in this bundle", probe);
     else if (!strcmp(probe, "derived"))

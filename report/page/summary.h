@@ -81,6 +81,7 @@ double summary_clock_mhz(const struct summary *summary); /* as spin measured it,
 double summary_pins(const struct summary *summary);      /* memory clock x 2 x bus, bytes/s */
 double summary_links(const struct summary *summary);     /* NVLinks of a GPU, one way, bytes/s */
 int summary_cc(const struct summary *summary);           /* 90; 0: unknown */
-const char *summary_memory_name(const struct summary *summary); /* "HBM"; "DRAM": a bus < 1024 bits */
+const char *summary_memory_name(
+    const struct summary *summary); /* "HBM"; "DRAM": a bus < 1024 bits */
 
 #endif

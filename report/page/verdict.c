@@ -23,7 +23,8 @@ const char *const verdict_needs[] = {
     NULL,
 };
 
-static const double WITHIN = 0.03;      /* of the committed results; more where cards scatter more */
+/* of the committed results; more where cards scatter more */
+static const double WITHIN = 0.03;
 static const double WORSE = 0.10;       /* of a number that makes a card unlike its board */
 static const double NORMAL_SHARE = 0.95; /* of the numbers, within */
 static const double SPIN_OFF = 0.005, DISAGREEING = 0.05;
@@ -343,8 +344,9 @@ static const char *unreliable(struct section *section, const struct summary *sum
         text_append(why, sizeof why, "; a wait of %d cycles is off by %.1f %%", ASKED_CYCLES,
                100 * d->spin);
     if (summary->bundle->n_rounds < ROW_RUNS_NEEDED)
-        text_append(why, sizeof why, "; %d round%s, and a verdict needs %d", summary->bundle->n_rounds,
-               summary->bundle->n_rounds == 1 ? "" : "s", ROW_RUNS_NEEDED);
+        text_append(why, sizeof why, "; %d round%s, and a verdict needs %d",
+                    summary->bundle->n_rounds, summary->bundle->n_rounds == 1 ? "" : "s",
+                    ROW_RUNS_NEEDED);
     if ((double)d->n_disagree > DISAGREEING * (double)d->n_rows)
         text_append(why, sizeof why, "; %zu of %zu rows disagree from run to run", d->n_disagree,
                d->n_rows);
@@ -376,9 +378,9 @@ static void decide(struct section *section, const struct summary *summary, struc
             (double)v.n_within >= NORMAL_SHARE * (double)v.n && !v.is_far;
         section->title = is_normal ? "NORMAL" : "UNLIKE ITS BOARD";
         section->finding = section_text(
-            section, "%zu of %zu numbers are within %.0f %%%s of the committed results of this board.",
-            v.n_within, v.n, 100 * WITHIN,
-            v.cards > 1 ? ", or what its cards differ by," : "");
+            section,
+            "%zu of %zu numbers are within %.0f %%%s of the committed results of this board.",
+            v.n_within, v.n, 100 * WITHIN, v.cards > 1 ? ", or what its cards differ by," : "");
     }
     say_unlike(section, summary, grid, &v);
 }
@@ -432,11 +434,12 @@ static void say_links(struct section *section, const struct summary *summary, st
         return;
     const struct number all = number_fact(summary_links(summary), "bytes/s");
     put(grid, "links",
-        section_text(section, "%.0f of %.0f NVLinks of each GPU are up%s%s%s", up, n,
-                     !strcmp(document_get_text(least, "far_end", ""), "switch") ? ", to a switch" : "",
-                     number_there(&all) ? section_text(section, ": %s", section_say(section, &all, NULL))
-                                        : "",
-                     number_there(&all) ? " in each direction, headers included" : ""));
+        section_text(
+            section, "%.0f of %.0f NVLinks of each GPU are up%s%s%s", up, n,
+            !strcmp(document_get_text(least, "far_end", ""), "switch") ? ", to a switch" : "",
+            number_there(&all) ? section_text(section, ": %s", section_say(section, &all, NULL))
+                               : "",
+            number_there(&all) ? " in each direction, headers included" : ""));
 }
 
 /* A line only where the machine was not as it should be. */
@@ -483,10 +486,12 @@ static void say_trust(struct section *section, const struct summary *summary, st
     char text[300] = "";
 
     if (number_there(&wait))
-        text_append(text, sizeof text, "; a wait of %d cycles reads %.0f", ASKED_CYCLES, wait.value);
+        text_append(text, sizeof text, "; a wait of %d cycles reads %.0f", ASKED_CYCLES,
+                    wait.value);
     if (d->n_checks > 0)
-        text_append(text, sizeof text, d->n_failed ? "; %zu checks, %zu failed" : "; %zu checks, none failed",
-               d->n_checks, d->n_failed);
+        text_append(text, sizeof text,
+                    d->n_failed ? "; %zu checks, %zu failed" : "; %zu checks, none failed",
+                    d->n_checks, d->n_failed);
     if (isfinite(spread))
         text_append(text, sizeof text, "; median spread %.2g %%", 100 * spread);
     if (*text)

@@ -3,7 +3,8 @@
 have at most three lines (except in .cuh, which is device code). A function has at most 70 lines. A
 program is a folder with a .c of its name. Outside core/ no program keeps state that could change
 unnoticed. What is timed by events begins behind a gate, by gpu_time_start(); files with events of
-their own are named here, and why. Each rule is also tried on a planted fault."""
+their own are named here, and why. A line has at most 100 columns, but for a kernel's contract
+(`// sass`), which is one line. Each rule is also tried on a planted fault."""
 import os
 import re
 import sys
@@ -11,10 +12,11 @@ import sys
 from common import FOLDERS, ROOT, check, check_none, finish, read_text
 
 PROGRAMS = [folder for folder in FOLDERS if os.path.isdir(os.path.join(ROOT, folder))]
-LINES_IN_HEADER, LINES_IN_FUNCTION = 3, 70
+SOURCES = ("core", "report", *PROGRAMS)
+LINES_IN_HEADER, LINES_IN_FUNCTION, COLUMNS = 3, 70, 100
 
 
-def sources(*endings, folders=("core", "report", *PROGRAMS)):
+def sources(*endings, folders=SOURCES):
     for folder in folders:
         for where, _, files in sorted(os.walk(os.path.join(ROOT, folder))):
             for name in sorted(files):
@@ -47,6 +49,11 @@ def code_in_header(path, text):
 def long_function(path, text):
     return [f"{path}:{line}: a function of {whole} lines"
             for line, whole, _ in bodies(text) if whole > LINES_IN_FUNCTION]
+
+
+def long_line(path, text):
+    return [f"{path}:{i}: {len(line)} columns" for i, line in enumerate(text.split("\n"), 1)
+            if len(line) > COLUMNS and not line.startswith("// sass")]
 
 
 STATE = re.compile(r"^\s*static (?!const\b|inline\b|_Noreturn\b)(?:\w+[ *]+)+\w+(\[[^;(]*)?(, [^;(]*)?( = .*)?;$")
@@ -100,6 +107,7 @@ def over_all(rule, *endings, **only):
 long = "static int f(int a,\n             int b)\n{\n" + "    a++;\n" * LINES_IN_FUNCTION + "}\n"
 check(len(long_function("x.c", long)) == 1, "a planted long function is seen")
 check(len(code_in_header("x.h", long)) == 1, "a planted body in a header is seen")
+check(len(long_line("x.c", "x" * COLUMNS + "\n" + "x" * (COLUMNS + 1) + "\n")) == 1, "a planted long line is seen")
 planted = ["    static cudaEvent_t start, stop;", "static struct verdict *memory;", "static int n = 0;",
            "    static struct watch watch[BLOCKS];"]
 missed = [line for line in planted if not state("x.c", line)]
@@ -116,6 +124,8 @@ check_none([path for path in OWN_EVENTS if "gpu_elapsed_ns(" not in read_text(os
            "files that time by events of their own do so")
 
 check_none(over_all(long_function, ".c", ".h", ".cu", ".cuh"), "functions fit a screen")
+check_none(over_all(long_line, ".c", ".h", ".cu", ".cuh", folders=(*SOURCES, "tests")),
+           f"a line has at most {COLUMNS} columns")
 check_none(over_all(own_events, ".c", ".h"), "times by events begin behind a gate")
 check_none(over_all(ungated, ".c", ".h"), "but for what is launched as a program does it")
 check_none(over_all(code_in_header, ".h"), "headers hold declarations")

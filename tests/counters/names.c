@@ -42,7 +42,8 @@ static const char *complaint(const struct counter_set *set, size_t chip)
         return "the set is too large";
     const char *why = plugin->choose_chip(counter_chips[chip]);
     for (size_t i = 0; !why && !wrong[0] && i < set->n; i++) {
-        const char *name = name_on_chip(&set->counters[i], counter_chips[chip], wrong, sizeof wrong);
+        const char *name = name_on_chip(&set->counters[i], counter_chips[chip], wrong,
+                                        sizeof wrong);
         if (name)
             names[n++] = name;
     }
@@ -118,7 +119,8 @@ static void caught(const struct counter_set *set, size_t chip, const char *named
 
 static void a_misspelt_name_is_caught(void **state)
 {
-    static const struct counter misspelt[] = {{"dram_read", "byte", {"dram__bytes_raed.sum"}, false}};
+    static const struct counter misspelt[] = {
+        {"dram_read", "byte", {"dram__bytes_raed.sum"}, false}};
     const struct counter_set set = {"dram", "", misspelt, 1, {1}};
     (void)state;
     caught(&set, 0, "GH100 does not know dram__bytes_raed.sum");

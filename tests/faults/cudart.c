@@ -9,7 +9,8 @@
 #include "tests/faults/stand_in.h"
 
 enum { ALLOCATIONS_MAX = 4096, EVENT_NS = 500, SET_BYTES_A_NS = 1000 };
-static const size_t SHARED_MOST = (size_t)1 << 30; /* more is set at its edges only, and not shared */
+static const size_t SHARED_MOST = (size_t)1 << 30; /* more is set at its edges only, and not
+                                                    * shared */
 static const size_t MEMORY = (size_t)140 << 30, FREE = (size_t)139 << 30;
 static const size_t LARGE = 16 << 20, EDGE = 1 << 20; /* of what is large, only the edges are set */
 
@@ -23,7 +24,8 @@ static const struct {
     ERROR(cudaSuccess, "no error"),
     ERROR(cudaErrorInvalidValue, "invalid argument"),
     ERROR(cudaErrorMemoryAllocation, "out of memory"),
-    ERROR(cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version"),
+    ERROR(cudaErrorInsufficientDriver,
+          "CUDA driver version is insufficient for CUDA runtime version"),
     ERROR(cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"),
     ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     ERROR(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered"),
@@ -153,7 +155,8 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer)
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, int device, int peer)
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr which, int device,
+                                      int peer)
 {
     ENTER();
     (void)device, (void)peer;

@@ -130,7 +130,8 @@ static void measure_sides(struct probe_run *r)
 {
     const size_t bytes = (size_t)2 << SIDES_PAGE_BITS;
     char *room = gpu_alloc(r, bytes + SIDES_BOTH, "memory with two sides");
-    const char *memory = (const char *)(((uintptr_t)room + SIDES_BOTH - 1) / SIDES_BOTH * SIDES_BOTH);
+    const char *memory = (const char *)(((uintptr_t)room + SIDES_BOTH - 1) / SIDES_BOTH *
+                                        SIDES_BOTH);
     struct sides sides = sides_of(r, memory, bytes);
 
     probe_require(r, !sides.why[0], "the two sides of the L2 are found");

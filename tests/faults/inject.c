@@ -64,7 +64,8 @@ static bool is_sticky(int error)
 /* A header may call an entry NAME_v2; the driver's are NAME_ here. */
 static bool is_called(const char *call, const char *name, size_t n)
 {
-    return !strncmp(call, name, n) && (!call[n] || !strcmp(call + n, "_") || !strncmp(call + n, "_v", 2));
+    return !strncmp(call, name, n) &&
+           (!call[n] || !strcmp(call + n, "_") || !strncmp(call + n, "_v", 2));
 }
 
 static int enter(const char *call, const void *from)

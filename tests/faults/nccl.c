@@ -57,7 +57,8 @@ static int leave_mark(void *to, size_t count, const struct comm *comm, const cha
     snprintf(to, 64, "%.16s %zu %d/%d %.24s", what, count, comm->rank, comm->ranks, comm->id.bytes);
     return 0;
 }
-CALL(ncclAllReduce, (const void *from, void *to, size_t n, int type, int op, struct comm *c, void *s))
+CALL(ncclAllReduce,
+     (const void *from, void *to, size_t n, int type, int op, struct comm *c, void *s))
 {
     (void)from, (void)type, (void)op, (void)s;
     return leave_mark(to, n, c, "all_reduce");
@@ -67,7 +68,8 @@ CALL(ncclAllGather, (const void *from, void *to, size_t n, int type, struct comm
     (void)from, (void)type, (void)s;
     return leave_mark(to, n, c, "all_gather");
 }
-CALL(ncclReduceScatter, (const void *from, void *to, size_t n, int type, int op, struct comm *c, void *s))
+CALL(ncclReduceScatter,
+     (const void *from, void *to, size_t n, int type, int op, struct comm *c, void *s))
 {
     (void)from, (void)type, (void)op, (void)s;
     return leave_mark(to, n, c, "reduce_scatter");

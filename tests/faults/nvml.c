@@ -93,7 +93,11 @@ CALL(nvmlDeviceGetTemperature, (void *d, int which, unsigned *c))
     (void)d, (void)which;
     return say_int("temperature", 40, c);
 }
-CALL(nvmlDeviceGetPowerUsage, (void *d, unsigned *mw)) { (void)d; return say_int("power", 90000, mw); }
+CALL(nvmlDeviceGetPowerUsage, (void *d, unsigned *mw))
+{
+    (void)d;
+    return say_int("power", 90000, mw);
+}
 CALL(nvmlDeviceGetTotalEnergyConsumption, (void *d, unsigned long long *mj))
 {
     static unsigned looks;
@@ -204,6 +208,18 @@ CALL(nvmlDeviceGetMPSComputeRunningProcesses_v3, (void *d, unsigned *n, struct p
     (void)d;
     return say_processes("mps_processes", n, list);
 }
-CALL(nvmlDeviceGetEccMode, (void *d, unsigned *c, unsigned *p)) { (void)d; return say_mode("ecc", 1, c, p); }
-CALL(nvmlDeviceGetMigMode, (void *d, unsigned *c, unsigned *p)) { (void)d; return say_mode("mig", 0, c, p); }
-CALL(nvmlDeviceGetPersistenceMode, (void *d, unsigned *on)) { (void)d; return say_int("persistence", 1, on); }
+CALL(nvmlDeviceGetEccMode, (void *d, unsigned *c, unsigned *p))
+{
+    (void)d;
+    return say_mode("ecc", 1, c, p);
+}
+CALL(nvmlDeviceGetMigMode, (void *d, unsigned *c, unsigned *p))
+{
+    (void)d;
+    return say_mode("mig", 0, c, p);
+}
+CALL(nvmlDeviceGetPersistenceMode, (void *d, unsigned *on))
+{
+    (void)d;
+    return say_int("persistence", 1, on);
+}

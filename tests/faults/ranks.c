@@ -17,7 +17,8 @@ enum { BYTES = 3 << 20, WORD = 64 };
 /* Words of each rank's in each other's memory, by kernels, copies and a graph of copies. */
 static void measure_memory(struct probe_run *r, struct links *l)
 {
-    const struct links_memory a = links_alloc(l, BYTES, "words"), b = links_alloc(l, BYTES, "copies");
+    const struct links_memory a = links_alloc(l, BYTES, "words"),
+                              b = links_alloc(l, BYTES, "copies");
     if (!probe_begin_case(r, 0, "part=memory"))
         return;
     for (int rank = 0; rank < links_gpus(l); rank++) {
@@ -77,7 +78,8 @@ static void check_calls(struct probe_run *r, struct links *l, const struct links
     char first[WORD], mark[WORD], expected[WORD];
 
     for (int rank = 0; rank < links_gpus(l); rank++)
-        call[rank] = (struct nccl_call){.op = NCCL_ALL_GATHER, .count = 7, .to = to->at[rank][rank]};
+        call[rank] = (struct nccl_call){
+            .op = NCCL_ALL_GATHER, .count = 7, .to = to->at[rank][rank]};
     links_nccl(l, call);
     links_wait(l);
     links_read(l, 0, first, to->at[0][0], sizeof first);

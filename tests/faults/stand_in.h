@@ -48,7 +48,8 @@ extern uint64_t stand_in_now_ns;
 /* Does the kernel's work and lets its time pass. What no stand-in knows takes 2 us and does
  * nothing. */
 void stand_in_run(const struct stand_in_kernel *kernel, const void *args);
-void stand_in_links(const struct stand_in_kernel *kernel, const void *args); /* if it is one of links.c */
+/* if it is one of links.c */
+void stand_in_links(const struct stand_in_kernel *kernel, const void *args);
 void stand_in_links_wait(void); /* for one of those that waits for other ranks */
 void stand_in_wait(void); /* for what a kernel still does on its own */
 

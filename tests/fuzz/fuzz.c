@@ -354,10 +354,10 @@ static int report(double seconds)
     printf("says: %zu mutants, %.0f %% past the parser, %zu command lines\n", fuzz->n_mutants,
            share(fuzz->n_parsed, fuzz->n_mutants), fuzz->n_lines);
     if (poor)
-        printf(
-            "FAIL too little was tried: at least %zu mutants, a quarter past the parser (half, when all "
-            "are tried), and one command line in %d\n",
-            MUTANTS_PER_SECOND * asked.seconds, MUTANTS_PER_LINE);
+        printf("FAIL too little was tried: at least %zu mutants, a quarter past the parser (half, "
+               "when all "
+               "are tried), and one command line in %d\n",
+               MUTANTS_PER_SECOND * asked.seconds, MUTANTS_PER_LINE);
     return poor || fuzz->n_findings > 0 || (fuzz->n_mutants > 0 && fuzz->n_fit == 0);
 }
 

@@ -162,7 +162,8 @@ void judge_status(const struct attempt *a, int status, const char *out, size_t n
 {
     char what[600];
     const size_t lines = lines_of(said, n_said);
-    const size_t most = LINES_MOST + a->n_words; /* each word may be an input, with a line of its own */
+    const size_t most = LINES_MOST + a->n_words; /* each word may be an input, with a line of its
+                                                  * own */
     bool talks = a->spawns || a->n_words < 2;    /* a line for each stand-in; the commands */
 
     for (size_t i = 1; i < a->n_words; i++) /* what is quoted may have lines of its own */

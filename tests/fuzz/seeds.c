@@ -25,7 +25,8 @@ static const char run[] =
     "{'schema':'run','schema_version':1,'probe':{'name':'good','method':1,'what':'a stand-in'},"
     "'status':'ok','run':{'round':0},'environment':{'host':{'cpu':'a CPU'},'gpu':{'name':'A GPU',"
     "'board':'a-gpu','id_hash':'0'}},'metrics':{'time':{'unit':'ns','better':'lower'}},"
-    "'cases':[{'case':'level=l2','metrics':[{'name':'time','timer':'wall','n':1,'median':100,'best':99},"
+    "'cases':[{'case':'level=l2','metrics':[{'name':'time','timer':'wall','n':1,'median':100,'best'"
+    ":99},"
     "{'name':'time','unit':'count','better':'exact','n':1,'median':4}],'counters':"
     "{'time':9000,'sm_clock':1e9,'dram_read':2048,'warps':4,'instructions':7},'counters_least':"
     "{'sm_active':0},'passes':5}],'checks':[],'notes':['a note']}";

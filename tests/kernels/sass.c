@@ -68,8 +68,8 @@
  *                 through registers, and copies to shared memory through it.
  *   closed        the last instruction of the line's classes is one of the first class: a barrier
  *                 stands behind what is timed, in the order of addresses
- *   looped        a branch inside an interval is allowed. Without this word it is a failure, because
- *                 static counts of a loop, or of what a branch may pass by, say nothing.
+ *   looped        a branch inside an interval is allowed. Without this word it is a failure,
+ *                 because static counts of a loop, or of what a branch may pass by, say nothing.
  *
  * "sass-loop:" COUNTS IN A LOOP BODY: the innermost natural loop that holds the line's first class;
  * if there are several, the one that holds the most. A bare CLASS means at least one. The paths of
@@ -96,8 +96,8 @@
  * that a class must reach, only limits; a contract whose kernel is missing in the cubin; a clock
  * read by anything but CS2R in 64 bits; a NANOSLEEP that no class of the line names; and any
  * instruction of a contracted kernel whose opcode is not in the table for that architecture. A word
- * that is not understood, and a file that is no proper cubin, is trouble. Exit: 0 all passed, 1 some
- * failed, 2 trouble.
+ * that is not understood, and a file that is no proper cubin, is trouble. Exit: 0 all passed, 1
+ * some failed, 2 trouble.
  *
  * LIMITS. The check covers what is issued, in the order of addresses; which cache level answers is
  * for the hardware counters. Indirect branches (BRX) and calls have no known target here: a loop

@@ -65,7 +65,8 @@ static struct {
     unsigned polls, turns; /* since the last progress: polls, and turns of all blocks */
     uint64_t events;       /* progress, moves and polls when all blocks had their last turn */
     uint64_t clock;        /* reads of any clock, and leaps */
-    unsigned most_loads;   /* mbarriers of a block that bulk loads were under way for at once, at most */
+    unsigned most_loads;   /* mbarriers of a block that bulk loads were under way for at once, at
+                            * most */
     uint64_t random, dice; /* of the data; of the order of things */
     char *stacks[SHIM_BLOCKS];
     void *allocated[SHIM_ALLOCATIONS];

@@ -22,8 +22,9 @@
 static inline void check_close(double actual, double expected, double tolerance, const char *what,
                                const char *file, int line)
 {
-    if (isnan(expected) ? isnan(actual)
-                        : actual == expected || fabs(actual - expected) <= tolerance * fabs(expected))
+    if (isnan(expected)
+            ? isnan(actual)
+            : actual == expected || fabs(actual - expected) <= tolerance * fabs(expected))
         return;
     print_error("%s is %.17g, expected %.17g\n", what, actual, expected);
     _fail(file, line);

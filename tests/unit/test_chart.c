@@ -142,7 +142,8 @@ static void escaping(void **state)
     escaped("line\nline\t", "line line\\x09");
     escaped("\xc2\xb5s \xe2\x80\xa0 \xf0\x9f\x98\x80", "\xc2\xb5s \xe2\x80\xa0 \xf0\x9f\x98\x80");
     escaped("\xff \xc3 \xe2\x80", "\\xff \\xc3 \\xe2\\x80"); /* no UTF-8, or cut off */
-    escaped("\xc0\xaf \xed\xa0\x80", "\\xc0\\xaf \\xed\\xa0\\x80"); /* too long a form; a surrogate */
+    /* too long a form; a surrogate */
+    escaped("\xc0\xaf \xed\xa0\x80", "\\xc0\\xaf \\xed\\xa0\\x80");
     escaped("\xef\xbf\xbe \xc2\x85", "\\ufffe \\u0085"); /* no character; a control */
     escaped("\xe2\x80\xae"
             "abc",

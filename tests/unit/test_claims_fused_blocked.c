@@ -74,8 +74,8 @@ static void put_rate(struct bundle *b, const char *id, double share)
 {
     /* 100 SMs of 2048 multiply-adds a cycle at 1500 MHz; in one run at 1200, which does as much
      * less */
-    struct row *row = put_spread(&b->rows, id, "flop/s", ROW_HIGHER, share * 2 * 2048 * 100 * 1500e6,
-                                 0, 7);
+    struct row *row = put_spread(&b->rows, id, "flop/s", ROW_HIGHER,
+                                 share * 2 * 2048 * 100 * 1500e6, 0, 7);
     for (int round = 0; round < 7; round++) {
         const double mhz = round == 3 ? 1200 : 1500;
         row->value[round] *= mhz / 1500;

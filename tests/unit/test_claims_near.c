@@ -245,9 +245,9 @@ static void what_a_bundle_decides(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(far_from_all),          cmocka_unit_test(near_to_one),
-        cmocka_unit_test(near_to_a_control), cmocka_unit_test(near_to_faster),     cmocka_unit_test(one_less_or_more),
-        cmocka_unit_test(what_a_bundle_decides),
+        cmocka_unit_test(far_from_all),      cmocka_unit_test(near_to_one),
+        cmocka_unit_test(near_to_a_control), cmocka_unit_test(near_to_faster),
+        cmocka_unit_test(one_less_or_more),  cmocka_unit_test(what_a_bundle_decides),
     };
     return cmocka_run_group_tests_name("verdicts near their thresholds", tests, NULL, NULL);
 }

@@ -80,12 +80,13 @@ static void chains(void **state)
         int model;
         double l2_mib;
         uint32_t layers;
-    } expected[] = {{MODEL_1B, 50, 16},  {MODEL_3B, 50, 2},    {MODEL_8B, 50, 2}, {MODEL_70B, 50, 2},
-                    {MODEL_3B, 200, 4},  {MODEL_8B, 1000, 8},  {MODEL_1B, 700, 18},
-                    {MODEL_1B, 2500, 64}, {MODEL_1B, 3000, 0}};
+    } expected[] = {{MODEL_1B, 50, 16},  {MODEL_3B, 50, 2},    {MODEL_8B, 50, 2},
+                    {MODEL_70B, 50, 2},  {MODEL_3B, 200, 4},   {MODEL_8B, 1000, 8},
+                    {MODEL_1B, 700, 18}, {MODEL_1B, 2500, 64}, {MODEL_1B, 3000, 0}};
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         const struct decoder_problem p = accepted(expected[i].model, 1, 1024);
-        assert_int_equal(decoder_chain_layers(&p, expected[i].l2_mib * 1048576), expected[i].layers);
+        assert_int_equal(decoder_chain_layers(&p, expected[i].l2_mib * 1048576),
+                         expected[i].layers);
     }
 }
 
@@ -194,8 +195,8 @@ static void other_refusals(void **state)
     m = h200;
     m.free_bytes = 2e9;
     refused(problem_of(MODEL_8B, 1, 1024), m, "model=8b, context=1024, batch=1: needs");
-    refused(problem_of(MODEL_1B, 1, 1 << 20), (struct decoder_machine){132, 227 << 10, true, 5e9, 50e6},
-            "context=1048576");
+    refused(problem_of(MODEL_1B, 1, 1 << 20),
+            (struct decoder_machine){132, 227 << 10, true, 5e9, 50e6}, "context=1048576");
     m = h200;
     m.shared = 48 << 10;
     refused(problem_of(MODEL_8B, 4, 1024), m, "of shared memory");

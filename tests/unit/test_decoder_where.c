@@ -17,7 +17,8 @@ struct launch {
 
 static uint64_t *stamp(const struct launch *l, int layer, int step, uint32_t block)
 {
-    return l->stamps + ((size_t)(layer * DECODER_STEPS + step) * l->p.blocks + block) * DECODER_STAMPS;
+    return l->stamps +
+           ((size_t)(layer * DECODER_STEPS + step) * l->p.blocks + block) * DECODER_STAMPS;
 }
 
 /* Every tenth wait is twenty times as long: where medians are, there is none. */
@@ -37,7 +38,8 @@ static struct launch make_launch(uint64_t seed, uint64_t wait)
     char why[240];
 
     assert_true(decoder_problem_make(&l.p, &h200, why, sizeof why));
-    l.stamps = calloc((size_t)LAYERS * DECODER_STEPS * l.p.blocks * DECODER_STAMPS, sizeof *l.stamps);
+    l.stamps = calloc((size_t)LAYERS * DECODER_STEPS * l.p.blocks * DECODER_STAMPS,
+                      sizeof *l.stamps);
     assert_non_null(l.stamps);
     for (uint32_t block = 0; block < l.p.blocks; block++) {
         uint64_t now = 1000000 + 77 * block; /* SMs' clocks differ */

@@ -108,7 +108,8 @@ static void takes_what_is_whole(void **state)
     (void)state;
     assert_taken(run_with(metric_text, ""), "run");
     assert_taken(run_with("", ""), "run");
-    assert_taken(run_with(metric_text, ",\"of_tomorrow\":{\"a\":[1,2]}"), "run"); /* unknown field */
+    /* unknown field */
+    assert_taken(run_with(metric_text, ",\"of_tomorrow\":{\"a\":[1,2]}"), "run");
     assert_taken(bundle_with(run_with(metric_text, "")), "bundle");
     assert_taken(bundle_with(""), "bundle");
 }
@@ -157,7 +158,8 @@ static void refuses_another_kind_or_version(void **state)
     assert_refused_text(run_with("", ""), "bundle", "schema run");
     assert_refused_text(bundle_with(""), "run", "schema bundle");
     assert_refused_text("{\"schema\":\"run\",\"schema_version\":2}", "run", "newer");
-    assert_refused_text("{\"schema\":\"bundle\",\"schema_version\":99999999999}", "bundle", "newer");
+    assert_refused_text("{\"schema\":\"bundle\",\"schema_version\":99999999999}", "bundle",
+                        "newer");
     assert_refused_text("{\"schema\":\"run\",\"schema_version\":0}", "run", "schema_version");
     assert_refused_text("{\"schema\":\"run\",\"schema_version\":-1}", "run", "schema_version");
     assert_refused_text("{\"schema\":\"run\",\"schema_version\":\"1\"}", "run", "schema_version");
@@ -188,19 +190,26 @@ static void refuses_wrong_types(void **state)
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\"}}", "method"},
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":\"1\"}}",
          "method"},
-        {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1}}", "status"},
+        {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1}}",
+         "status"},
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
-         "\"status\":\"fine\",\"cases\":[]}", "status"},
+         "\"status\":\"fine\",\"cases\":[]}",
+         "status"},
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
-         "\"status\":\"ok\"}", "cases"},
+         "\"status\":\"ok\"}",
+         "cases"},
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
-         "\"status\":\"ok\",\"cases\":{}}", "cases"},
+         "\"status\":\"ok\",\"cases\":{}}",
+         "cases"},
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
-         "\"status\":\"ok\",\"cases\":[3]}", "case 0"},
+         "\"status\":\"ok\",\"cases\":[3]}",
+         "case 0"},
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
-         "\"status\":\"ok\",\"cases\":[{\"case\":\"\"}]}", "metrics"},
+         "\"status\":\"ok\",\"cases\":[{\"case\":\"\"}]}",
+         "metrics"},
         {"{\"schema\":\"run\",\"schema_version\":1,\"probe\":{\"name\":\"p\",\"method\":1},"
-         "\"status\":\"ok\",\"cases\":[{\"case\":\"\",\"metrics\":{}}]}", "metrics"},
+         "\"status\":\"ok\",\"cases\":[{\"case\":\"\",\"metrics\":{}}]}",
+         "metrics"},
     };
     static const struct {
         const char *metric, *word;
@@ -225,17 +234,20 @@ static void refuses_wrong_types(void **state)
     for (size_t i = 0; i < CHECK_LENGTH(metrics); i++)
         assert_refused_text(run_with(metrics[i].metric, ""), "run", metrics[i].word);
     assert_refused_text("{\"schema\":\"bundle\",\"schema_version\":1}", "bundle", "environment");
-    assert_refused_text("{\"schema\":\"bundle\",\"schema_version\":1,\"environment\":[],\"runs\":[]}",
-                        "bundle", "environment");
-    assert_refused_text("{\"schema\":\"bundle\",\"schema_version\":1,\"environment\":{},\"runs\":{}}",
-                        "bundle", "runs");
+    assert_refused_text(
+        "{\"schema\":\"bundle\",\"schema_version\":1,\"environment\":[],\"runs\":[]}", "bundle",
+        "environment");
+    assert_refused_text(
+        "{\"schema\":\"bundle\",\"schema_version\":1,\"environment\":{},\"runs\":{}}", "bundle",
+        "runs");
     assert_refused_text(bundle_with("5"), "bundle", "probe");
 }
 
 /* Unit and direction: a metric's own, else what the run says of its name. */
 static void words_said_once(void **state)
 {
-    static const char bare[] = "{\"name\":\"load\",\"n\":7,\"median\":1.5,\"best\":null,\"why\":\"?\"}";
+    static const char bare[] =
+        "{\"name\":\"load\",\"n\":7,\"median\":1.5,\"best\":null,\"why\":\"?\"}";
     static const char said[] = ",\"metrics\":{\"load\":{\"unit\":\"ns\",\"better\":\"lower\"}}";
     static const struct {
         const char *metric, *said, *word;
@@ -257,10 +269,12 @@ static void words_said_once(void **state)
     (void)state;
     for (size_t i = 0; i < CHECK_LENGTH(wrong); i++) {
         assert_refused_text(run_with(wrong[i].metric, wrong[i].said), "run", wrong[i].word);
-        assert_refused_text(bundle_with(run_with(wrong[i].metric, wrong[i].said)), "bundle", wrong[i].word);
+        assert_refused_text(bundle_with(run_with(wrong[i].metric, wrong[i].said)), "bundle",
+                            wrong[i].word);
     }
     assert_taken(bundle_with(run_with(bare, said)), "bundle");
-    assert_taken(run_with(metric_text, ",\"metrics\":{\"load\":{\"unit\":\"us\"}}"), "run"); /* its own */
+    /* its own */
+    assert_taken(run_with(metric_text, ",\"metrics\":{\"load\":{\"unit\":\"us\"}}"), "run");
 
     json_t *once = parse(run_with(bare, said), "run", why);
     const json_t *table = json_object_get(once, "metrics");
@@ -308,7 +322,8 @@ static void long_ids_are_refused(void **state)
     assert_refused_text(run_of_id(DOCUMENT_ID_MOST + 1), "run", "401 characters");
     assert_refused_text(bundle_with(run_of_id(600)), "bundle", "600 characters");
     snprintf(counters, sizeof counters,
-             "{\"schema\":\"counters\",\"schema_version\":1,\"probes\":[{\"name\":\"p\",\"counted\":[%s]}]}",
+             "{\"schema\":\"counters\",\"schema_version\":1,\"probes\":[{\"name\":\"p\","
+             "\"counted\":[%s]}]}",
              run_of_id(500));
     assert_refused_text(counters, "counters", "500 characters");
 }
@@ -395,8 +410,8 @@ static void load_names_the_file(void **state)
 
 static void numbers_and_texts(void **state)
 {
-    json_t *object = json_pack("{s:f, s:i, s:s, s:n, s:b}", "real", 1.5, "whole", 3, "text", "t", "null",
-                               "bool", 1);
+    json_t *object = json_pack("{s:f, s:i, s:s, s:n, s:b}", "real", 1.5, "whole", 3, "text", "t",
+                               "null", "bool", 1);
     json_t *number = document_number(2.5), *none = document_number((double)NAN);
     json_t *infinite = document_number(-(double)INFINITY);
     (void)state;
@@ -452,11 +467,13 @@ static void time_is_utc(void **state)
     int year, month, day, hour, minute, second, used = 0;
     (void)state;
     document_time(stamp, sizeof stamp);
-    assert_int_equal(sscanf(stamp, "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &year, &month, &day, &hour, &minute,
-                            &second, &used), 6);
+    assert_int_equal(sscanf(stamp, "%4d-%2d-%2dT%2d:%2d:%2dZ%n", &year, &month, &day, &hour,
+                            &minute, &second, &used),
+                     6);
     assert_int_equal(used, 20);
     assert_int_equal(stamp[20], '\0');
-    assert_true(year >= 2024 && month <= 12 && day <= 31 && hour < 24 && minute < 60 && second < 61);
+    assert_true(year >= 2024 && month <= 12 && day <= 31 && hour < 24 && minute < 60 &&
+                second < 61);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -633,16 +650,38 @@ static void plain_is_as_jansson_reads_it(void **state)
         const char *text;
         bool is_plain;
     } cases[] = {
-        {"{}", true}, {"[]", true}, {" [ 1 , 2 ]\n", true}, {"{\"a\":{\"b\":[true,false,null]}}", true},
+        {"{}", true},
+        {"[]", true},
+        {" [ 1 , 2 ]\n", true},
+        {"{\"a\":{\"b\":[true,false,null]}}", true},
         {"[0,-0,7,-7,123456789012345678,-123456789012345678]", true},
-        {"[1234567890123456789,9223372036854775807]", true}, {"[9223372036854775808]", false},
+        {"[1234567890123456789,9223372036854775807]", true},
+        {"[9223372036854775808]", false},
         {"[0.1,-0.0,1e5,1E+5,1e-5,123456.789e-3,0.000001]", true},
         {"[5e-324,1.7976931348623157e308,0.30000000000000004,1e23,1e22,9007199254740993.0]", true},
-        {"[1e400]", false}, {"[01]", false}, {"[1.]", false}, {"[.5]", false}, {"[+1]", false},
-        {"[1e]", false}, {"[-]", false}, {"[1x]", false}, {"[\"\\u00b1 \\n\"]", true},
-        {"[\"\xc2\xb1\"]", true}, {"[\"\xc2\"]", false}, {"[\"\\u0000\"]", false}, {"[\"\n\"]", false},
-        {"{\"a\":1,\"a\":2}", false}, {"{\"\\u0061\":1}", false}, {"[1,]", false}, {"{\"a\"}", false},
-        {"[1] 2", false}, {"1", false}, {"", false}, {"[tru]", false}, {"[\"", false}, {"[\"\\", false},
+        {"[1e400]", false},
+        {"[01]", false},
+        {"[1.]", false},
+        {"[.5]", false},
+        {"[+1]", false},
+        {"[1e]", false},
+        {"[-]", false},
+        {"[1x]", false},
+        {"[\"\\u00b1 \\n\"]", true},
+        {"[\"\xc2\xb1\"]", true},
+        {"[\"\xc2\"]", false},
+        {"[\"\\u0000\"]", false},
+        {"[\"\n\"]", false},
+        {"{\"a\":1,\"a\":2}", false},
+        {"{\"\\u0061\":1}", false},
+        {"[1,]", false},
+        {"{\"a\"}", false},
+        {"[1] 2", false},
+        {"1", false},
+        {"", false},
+        {"[tru]", false},
+        {"[\"", false},
+        {"[\"\\", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

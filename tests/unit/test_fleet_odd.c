@@ -26,10 +26,13 @@ static void scale_is_exact(void **unused)
     (void)unused;
     assert_true(odd_scale(&s, values, 5, (struct odd_floor){0, 0}, 5));
     assert_same(s.median, 101);
-    assert_close(s.scale, 1.4826 * 1 / 101, 1e-12);                           /* of 1, 0, 2, 1, 49 */
-    assert_true(odd_scale(&s, values, 5, (struct odd_floor){NAN, 0.2}, 5));   /* a floor of the whole */
+    /* of 1, 0, 2, 1, 49 */
+    assert_close(s.scale, 1.4826 * 1 / 101, 1e-12);
+    /* a floor of the whole */
+    assert_true(odd_scale(&s, values, 5, (struct odd_floor){NAN, 0.2}, 5));
     assert_close(s.scale, 0.04, 1e-12);
-    assert_true(odd_scale(&s, values, 5, (struct odd_floor){0.07, 0.2}, 5));  /* a card's own spread */
+    /* a card's own spread */
+    assert_true(odd_scale(&s, values, 5, (struct odd_floor){0.07, 0.2}, 5));
     assert_close(s.scale, 0.07, 1e-12);
     assert_false(odd_scale(&s, values, 1, (struct odd_floor){0, 0.01}, 5));
     assert_false(odd_scale(&s, (double[]){0, 0, 0}, 3, (struct odd_floor){0, 0.01}, 5));
@@ -96,9 +99,10 @@ static void simulation_agrees(void **unused)
             const double found = (double)false_alarms(&state, cards[k], n_tables, sigmas[s]);
             const double expected = (double)(n_tables * cards[k]) * odd_chance(sigmas[s], cards[k]);
             const double slack = 4 * sqrt(expected) + 4;
-            if (found > expected * 1.1 + slack || (cards[k] >= 7 && expected > 10 * found + slack)) {
-                print_error("%zu cards, %g sigmas: %g found, %g expected\n", cards[k], sigmas[s], found,
-                            expected);
+            if (found > expected * 1.1 + slack ||
+                (cards[k] >= 7 && expected > 10 * found + slack)) {
+                print_error("%zu cards, %g sigmas: %g found, %g expected\n", cards[k], sigmas[s],
+                            found, expected);
                 fail();
             }
         }
@@ -110,9 +114,11 @@ static void clean_tables_are_clean(void **unused)
     enum { TABLES = 400, ROWS = 60, CARDS = 16 };
     uint64_t state = 1;
     (void)unused;
-    const size_t found = false_alarms(&state, CARDS, (size_t)TABLES * ROWS, odd_threshold(CARDS, ROWS));
+    const size_t found = false_alarms(&state, CARDS, (size_t)TABLES * ROWS,
+                                      odd_threshold(CARDS, ROWS));
     assert_in_range(found, 0, 3 * TABLES / ODD_ONCE_IN / 2); /* 20 expected at most */
-    assert_true(false_alarms(&state, CARDS, (size_t)TABLES * ROWS, ODD_LEAST) > 10 * TABLES / ODD_ONCE_IN);
+    assert_true(false_alarms(&state, CARDS, (size_t)TABLES * ROWS, ODD_LEAST) >
+                10 * TABLES / ODD_ONCE_IN);
 }
 
 int main(void)

@@ -283,7 +283,8 @@ static void exchanges_take_the_place_of_edges(void **unused)
     assert_close(pass.by[PACKAGING_VALUES].overlap[CENTRE],
                  READ_RAMP + 2 * layer + more + fewest + 2 * WORK + bytes, 1e-9);
     assert_nan(pass.by[PACKAGING_RING].overlap[CENTRE]); /* it has the flag's way still */
-    values->n = p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].n = 2; /* beyond the last, 8 bytes of each further word */
+    /* beyond the last, 8 bytes of each further word */
+    values->n = p.exchange[EXCHANGE_VALUES][BESIDE_STREAM].n = 2;
     const double fewer = estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE];
     assert_close(fewer - pass.by[PACKAGING_VALUES].overlap[CENTRE],
                  2 * (more + 2048 * 8 * SMS / 8e3 - most), 1e-9);
@@ -330,7 +331,8 @@ static void a_way_is_slow_while_the_ring_fills(void **unused)
     const double quick = estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].layer_overlap[CENTRE];
     values[BESIDE_NOTHING].time[0] = all(held / 4);
     const double idler = estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].layer_overlap[CENTRE];
-    assert_true(idler < quick && quick - idler < 2 * held / 4); /* two ways, behind a ring that is full */
+    /* two ways, behind a ring that is full */
+    assert_true(idler < quick && quick - idler < 2 * held / 4);
     values[BESIDE_STREAM].n = 0; /* the other alone says nothing of a stream */
     const double without = estimate(&two_layers, &p, 1024).by[PACKAGING_VALUES].overlap[CENTRE];
     values[BESIDE_NOTHING].n = 0;
@@ -358,7 +360,8 @@ static void kernels_among_others_are_cold(void **unused)
         assert_close(b->serial[CENTRE] - a->serial[CENTRE],
                      100 * (2 * known[i].layer + known[i].head), 1e-9);
     }
-    assert_same(cold.by[PACKAGING_VALUES].overlap[CENTRE], warm.by[PACKAGING_VALUES].overlap[CENTRE]);
+    assert_same(cold.by[PACKAGING_VALUES].overlap[CENTRE],
+                warm.by[PACKAGING_VALUES].overlap[CENTRE]);
 }
 
 /* On 100 SMs 1536 units of QKV are 16 for some, 2048 rows 21, 4096 units of gate and up 41; keys
@@ -462,9 +465,10 @@ static void rows_become_primitives(void **unused)
 
     bundle.head = json_pack("{s:{s:{s:i, s:i, s:f}}}", "environment", "gpu", "n_sm", 132,
                             "sm_clock_max_mhz", 2000, "memory_bytes", 1e11);
-    put_values(&bundle.rows, "edges.step{mode=graph,blocks=sm,body=0,span=64-512,timer=event}", "ns",
-               ROW_LOWER, values, 7);
-    put_spread(&bundle.rows, "gemv.read{bytes=1000000,path=ld,l2=cold}", "bytes/s", ROW_HIGHER, 2e12, 0, 7);
+    put_values(&bundle.rows, "edges.step{mode=graph,blocks=sm,body=0,span=64-512,timer=event}",
+               "ns", ROW_LOWER, values, 7);
+    put_spread(&bundle.rows, "gemv.read{bytes=1000000,path=ld,l2=cold}", "bytes/s", ROW_HIGHER,
+               2e12, 0, 7);
     put_spread(&bundle.rows, "gemv.time{m=10,k=20,type=bf16,acc=fp32,impl=own,l2=cold,timer=event}",
                "ns", ROW_LOWER, 100, 0, 7);
     put_spread(&bundle.rows, "gemv.time{m=20,k=10,type=bf16,acc=fp32,impl=own,l2=cold,timer=event}",
@@ -642,7 +646,7 @@ static void files_are_read_or_refused(void **unused)
 /* --- predictions that were written down ------------------------------------------------------- */
 
 #define FROZEN_HEAD                                                                                \
-    "model\tcontext\tbatch\tpackaging\tlayer_ns\tlayer_fast_ns\tlayer_slow_ns\tstep_ns\t"            \
+    "model\tcontext\tbatch\tpackaging\tlayer_ns\tlayer_fast_ns\tlayer_slow_ns\tstep_ns\t"          \
     "step_fast_ns\tstep_slow_ns\tlayer_floor_ns\tstep_floor_ns\n"
 
 /* In the folder of a board that the working folder holds. */

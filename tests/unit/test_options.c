@@ -252,7 +252,8 @@ static void list_for_programs(void **state)
     all = json_object_get(list, "parameters");
     assert_int_equal(json_array_size(all), PROBE_LENGTH(parameters));
     assert_int_equal(document_get_number(json_array_get(all, 1), "max"), 64);
-    assert_string_equal(document_get_text(json_object_get(list, "cubins"), "spin.sm_90a", ""), "00ff");
+    assert_string_equal(document_get_text(json_object_get(list, "cubins"), "spin.sm_90a", ""),
+                        "00ff");
     json_decref(list);
     free(text);
 }

@@ -42,7 +42,8 @@ static void off_between(void **unused)
     const struct two_term m = two_term_of(bytes, ns, 4);
     assert_true(fabs(m.fixed_ns - 1000) < 1e-9);
     assert_true(fabs(m.rate - 1e9) < 1e-3);
-    assert_true(fabs(m.worst - (1200.0 / 1500 - 1)) < 1e-12); /* too short by 20 %; at 100, 10 % too long */
+    /* too short by 20 %; at 100, 10 % too long */
+    assert_true(fabs(m.worst - (1200.0 / 1500 - 1)) < 1e-12);
     assert_true(m.worst_bytes == 200);
 }
 
@@ -64,7 +65,8 @@ static void put(struct bundle *bundle, const char *id, double ns)
     put_spread(&bundle->rows, id, "ns", ROW_LOWER, ns, ns / 1000, ROUNDS);
 }
 
-static void put_sum(struct bundle *bundle, const char *impl, const char *mode, double bytes, double ns)
+static void put_sum(struct bundle *bundle, const char *impl, const char *mode, double bytes,
+                    double ns)
 {
     char id[200];
     snprintf(id, sizeof id,
@@ -151,8 +153,9 @@ static void crossover(void **unused)
     put_sum(&bundle, "two_shot", "kernel", bytes[3], 5000);
     put(&bundle, "signal.one_way{gpus=2,order=relaxed,via=peer,timer=device}", 670);
     build(&bundle, &s);
-    assert_string_equal(s.finding, "A word takes 670 ns to another GPU; 16 KiB are added over all GPUs "
-                                   "in 2.10 us as a node, by NCCL's best in 6.10 us.");
+    assert_string_equal(s.finding,
+                        "A word takes 670 ns to another GPU; 16 KiB are added over all GPUs "
+                        "in 2.10 us as a node, by NCCL's best in 6.10 us.");
     const struct grid *grid = grid_of(&s, "symmetric");
     assert_non_null(grid);
     assert_int_equal(grid->n_rows, 4);
@@ -160,7 +163,8 @@ static void crossover(void **unused)
     assert_int_equal(fastest(grid, 1), ONE_SHOT);
     assert_int_equal(fastest(grid, 3), SIMPLE);
     assert_true(cell(grid, 0, 1)->number.value == 1000);
-    assert_true(cell(grid, 3, 1)->number.value == 5000); /* two shots, which are faster in a kernel */
+    /* two shots, which are faster in a kernel */
+    assert_true(cell(grid, 3, 1)->number.value == 5000);
     assert_true(isnan(cell(grid, 0, TWO_SHOTS)->number.value));
     assert_true(notes(&s, "is ours below 1 MiB, and NCCL's from there on."));
     end(&bundle, &s);
@@ -335,8 +339,9 @@ static void wire(void **unused)
     const struct grid *grid = grid_of(&s, "on wire");
     assert_non_null(grid);
     assert_true(fabs(cell(grid, 3, 3)->number.value / 420e9 - 1) < 1e-9);
-    assert_true(notes(&s, "With headers all of them move 420 GB/s to 425 GB/s: SMs do not reach the "
-                          "copy engine's rate because they send smaller packets."));
+    assert_true(notes(&s,
+                      "With headers all of them move 420 GB/s to 425 GB/s: SMs do not reach the "
+                      "copy engine's rate because they send smaller packets."));
     end(&bundle, &s);
 
     bundle = begin();
@@ -375,8 +380,9 @@ static void layer(void **unused)
     put_as(&bundle, "ns", 2e6,
            "layer.step_time{model=8b,context=1024,gpus=2,impl=near,l2=cold,timer=event}");
     put_as(&bundle, "bytes/s", 5e12, "bandwidth.rate{level=hbm,op=read,path=ld,bytes=1}");
-    put_as(&bundle, "ns", 1e5,
-           "decoder_layer.layer_time{model=8b,context=1024,batch=1,impl=values,l2=cold,timer=event}");
+    put_as(
+        &bundle, "ns", 1e5,
+        "decoder_layer.layer_time{model=8b,context=1024,batch=1,impl=values,l2=cold,timer=event}");
     build(&bundle, &s);
     const struct grid *grid = grid_of(&s, "tokens/s");
     assert_non_null(grid);
@@ -388,7 +394,8 @@ static void layer(void **unused)
     assert_true(fabs(cell(grid, 1, 4)->number.value - 500) < 1e-9);
     assert_true(isnan(cell(grid, 0, 4)->number.value));
     assert_string_equal(cell(grid, 3, 0)->text, "one GPU, one kernel");
-    assert_true(notes(&s, "in one kernel takes 50 us; in a graph with NCCL it takes 1.60 times that."));
+    assert_true(
+        notes(&s, "in one kernel takes 50 us; in a graph with NCCL it takes 1.60 times that."));
     end(&bundle, &s);
 
     bundle = begin(); /* one GPU's own layer alone is nothing between GPUs */
@@ -408,9 +415,9 @@ static struct bundle begin_two(void)
         .path = "two.json",
         .head = json_pack("{s:{s:{s:s, s:s, s:i}, s:[{},{}], s:{s:[{s:i, s:i, s:s, s:[f, f]},"
                           "{s:i, s:i, s:s, s:[f]}]}}}",
-                          "environment", "gpu", "name", "2 x Test", "cc", "9.0", "n_sm", 100, "gpus",
-                          "links", "nvlinks", "n", 2, "up", 2, "far_end", "switch", "rates", 25e9,
-                          25e9, "n", 2, "up", 1, "far_end", "switch", "rates", 25e9)};
+                          "environment", "gpu", "name", "2 x Test", "cc", "9.0", "n_sm", 100,
+                          "gpus", "links", "nvlinks", "n", 2, "up", 2, "far_end", "switch", "rates",
+                          25e9, 25e9, "n", 2, "up", 1, "far_end", "switch", "rates", 25e9)};
 }
 
 static const char *letter_of(const struct section *s, const char *label)
@@ -610,7 +617,8 @@ static void put_curve(struct bundle *bundle)
         snprintf(id, sizeof id, "derived.capacity{level=%s}", sizes[i].level);
         put_spread(&bundle->rows, id, "bytes", ROW_HIGHER, sizes[i].bytes, 0, ROUNDS);
     }
-    put_spread(&bundle->rows, "memory_latency.load{level=hbm}", "cycles", ROW_LOWER, 660, 0, ROUNDS);
+    put_spread(&bundle->rows, "memory_latency.load{level=hbm}", "cycles", ROW_LOWER, 660, 0,
+               ROUNDS);
     put_spread(&bundle->rows, "bandwidth.sm_rate{level=register,op=read,path=ffma,bytes=229376}",
                "bytes/cycle", ROW_HIGHER, 1013, 0, ROUNDS);
     put_spread(&bundle->rows, "bandwidth.rate{level=register,op=read,path=ffma,bytes=229376}",
@@ -648,12 +656,23 @@ static void stars(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact),     cmocka_unit_test(off_between), cmocka_unit_test(without_a_model),
-        cmocka_unit_test(crossover), cmocka_unit_test(one_side),    cmocka_unit_test(early_start),
-        cmocka_unit_test(models),    cmocka_unit_test(copies),      cmocka_unit_test(wire),
-        cmocka_unit_test(layer),     cmocka_unit_test(ladder),      cmocka_unit_test(rest),
-        cmocka_unit_test(head),      cmocka_unit_test(figures),     cmocka_unit_test(nothing),
-        cmocka_unit_test(ties),      cmocka_unit_test(stars),
+        cmocka_unit_test(exact),
+        cmocka_unit_test(off_between),
+        cmocka_unit_test(without_a_model),
+        cmocka_unit_test(crossover),
+        cmocka_unit_test(one_side),
+        cmocka_unit_test(early_start),
+        cmocka_unit_test(models),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(wire),
+        cmocka_unit_test(layer),
+        cmocka_unit_test(ladder),
+        cmocka_unit_test(rest),
+        cmocka_unit_test(head),
+        cmocka_unit_test(figures),
+        cmocka_unit_test(nothing),
+        cmocka_unit_test(ties),
+        cmocka_unit_test(stars),
     };
     return cmocka_run_group_tests_name("between GPUs", tests, NULL, NULL);
 }

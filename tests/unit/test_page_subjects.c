@@ -120,9 +120,9 @@ static void sizes(void **unused)
     put_throughput(&bundle, "mma", "m16n8k16", 500);
     put_throughput(&bundle, "wgmma", "m64n256k16", 1000);
     build(section_sizes, &bundle, &s);
-    assert_string_equal(s.finding,
-                        "To N = 512 over a third is the time at N = 0; from 2048 the clock is under "
-                        "85 %.");
+    assert_string_equal(
+        s.finding, "To N = 512 over a third is the time at N = 0; from 2048 the clock is under "
+                   "85 %.");
     assert_int_equal(s.grid[0].n_rows, 5);
     assert_string_equal(s.grid[0].cell[0].text, "256");
     assert_true(says(&s, "Ours is faster at 256 to 512; slower at 1024."));
@@ -732,8 +732,10 @@ static void evidence_of_a_point(void **unused)
 /* A heading that spans columns belongs to each of them where they are told one by one. */
 static void evidence_of_a_span(void **unused)
 {
-    static const struct column columns[] = {
-        {NULL, "step", NULL, 'l'}, {"8B", "J", "", 'r'}, {NULL, "W", "", 'r'}, {NULL, "ns", "ns", 'r'}};
+    static const struct column columns[] = {{NULL, "step", NULL, 'l'},
+                                            {"8B", "J", "", 'r'},
+                                            {NULL, "W", "", 'r'},
+                                            {NULL, "ns", "ns", 'r'}};
     struct section s = {0};
     char text[100];
     (void)unused;

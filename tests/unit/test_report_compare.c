@@ -182,11 +182,13 @@ static void exact_metrics(void **unused)
     a = put_values(&old, "b.c", "bytes", ROW_EXACT, &nine, 1);
     assert_int_equal(compared(a, put_values(&new, "b.c", "bytes", ROW_EXACT, &all, 1), NAN).verdict,
                      VERDICT_SAME);
-    assert_int_equal(compared(a, put_values(&new, "b.d", "bytes", ROW_EXACT, &more, 1), NAN).verdict,
-                     VERDICT_CHANGED);
+    assert_int_equal(
+        compared(a, put_values(&new, "b.d", "bytes", ROW_EXACT, &more, 1), NAN).verdict,
+        VERDICT_CHANGED);
     a = put_values(&old, "b.e", "ratio", ROW_EXACT, &long_ratio, 1);
-    assert_int_equal(compared(a, put_values(&new, "b.e", "ratio", ROW_EXACT, &ratio, 1), NAN).verdict,
-                     VERDICT_SAME);
+    assert_int_equal(
+        compared(a, put_values(&new, "b.e", "ratio", ROW_EXACT, &ratio, 1), NAN).verdict,
+        VERDICT_SAME);
     assert_int_equal(
         compared(a, put_values(&new, "b.f", "ratio", ROW_EXACT, &another, 1), NAN).verdict,
         VERDICT_CHANGED);

@@ -8,7 +8,8 @@
 #include "tests/unit/check.h"
 
 /* A case by its counters (and, if given, its one metric), and the same case as it was timed. */
-static struct counter_figures figures(const char *counters, const char *metric, const char *timed_metric)
+static struct counter_figures figures(const char *counters, const char *metric,
+                                      const char *timed_metric)
 {
     struct counter_figures c;
     json_t *read = json_loads(counters, 0, NULL);
@@ -29,9 +30,10 @@ static struct counter_figures figures(const char *counters, const char *metric, 
 
 static void levels_add_up(void **state)
 {
-    struct counter_figures c = figures("{\"shared_loads\": 50, \"global_loads\": 150, \"l1_sectors\": 400,"
-                               " \"l1_hits\": 300, \"l2_sectors\": 100, \"l2_hits\": 80}",
-                               NULL, NULL);
+    struct counter_figures c = figures(
+        "{\"shared_loads\": 50, \"global_loads\": 150, \"l1_sectors\": 400,"
+        " \"l1_hits\": 300, \"l2_sectors\": 100, \"l2_hits\": 80}",
+        NULL, NULL);
     (void)state;
     assert_close(c.l1_hits, 0.75, 1e-12);
     assert_close(c.l2_hits, 0.8, 1e-12);
@@ -72,9 +74,10 @@ static void levels_of_an_h200(void **state)
 /* Hits and lookups come from two passes, which need not agree to the last sector. */
 static void more_hits_than_lookups(void **state)
 {
-    struct counter_figures c = figures("{\"shared_loads\": 0, \"global_loads\": 9, \"l1_sectors\": 9,"
-                               " \"l1_hits\": 0, \"l2_sectors\": 1000, \"l2_hits\": 1001}",
-                               NULL, NULL);
+    struct counter_figures c = figures(
+        "{\"shared_loads\": 0, \"global_loads\": 9, \"l1_sectors\": 9,"
+        " \"l1_hits\": 0, \"l2_sectors\": 1000, \"l2_hits\": 1001}",
+        NULL, NULL);
     (void)state;
     assert_same(c.l2_hits, 1);
     assert_same(c.served[LEVEL_L2], 1);
@@ -185,8 +188,10 @@ static void cases_are_found(void **state)
 {
     json_t *cases = json_loads(
         "[{\"case\": \"\", \"metrics\": [{\"name\": \"a\", \"timer\": \"wall\"}]},"
-        " {\"case\": \"\", \"metrics\": [{\"name\": \"a\", \"timer\": \"event\"}, {\"name\": \"b\"}]},"
-        " {\"case\": \"k=1\", \"metrics\": [{\"name\": \"b\"}]}]", 0, NULL);
+        " {\"case\": \"\", \"metrics\": [{\"name\": \"a\", \"timer\": \"event\"}, {\"name\": "
+        "\"b\"}]},"
+        " {\"case\": \"k=1\", \"metrics\": [{\"name\": \"b\"}]}]",
+        0, NULL);
     json_t *like = json_loads("{\"case\": \"\", \"metrics\": [{\"name\": \"b\"}]}", 0, NULL);
     (void)state;
     assert_ptr_equal(counter_case(cases, like), json_array_get(cases, 1));
@@ -204,10 +209,11 @@ static void cases_are_found(void **state)
 
 static void losses(void **state)
 {
-    struct counter_figures c = figures("{\"issue\": 20, \"stalled_wait\": 100, \"stalled_barrier\": 300,"
-                               " \"stalled_selected\": 50, \"stalled_not_selected\": 70,"
-                               " \"stalled_gmma\": null, \"stalled_drain\": 0}",
-                               NULL, NULL);
+    struct counter_figures c = figures(
+        "{\"issue\": 20, \"stalled_wait\": 100, \"stalled_barrier\": 300,"
+        " \"stalled_selected\": 50, \"stalled_not_selected\": 70,"
+        " \"stalled_gmma\": null, \"stalled_drain\": 0}",
+        NULL, NULL);
     (void)state;
     assert_int_equal(c.n_lost, 2);
     assert_string_equal(c.lost[0].reason, "barrier");
@@ -328,9 +334,10 @@ static void no_word_behind_a_gate(void **state)
 
 static void as_an_object(void **state)
 {
-    struct counter_figures c = figures("{" CYCLES(1000, 900, 0, 900) MEMORY(90, 40, 3, 1000) PIPES(0, 2, 6)
-                               ", \"stalled_wait\": 5, \"shared_loads\": 4, \"global_loads\": 0}",
-                               NULL, NULL);
+    struct counter_figures c = figures(
+        "{" CYCLES(1000, 900, 0, 900) MEMORY(90, 40, 3, 1000)
+            PIPES(0, 2, 6) ", \"stalled_wait\": 5, \"shared_loads\": 4, \"global_loads\": 0}",
+        NULL, NULL);
     json_t *object = counter_object(&c);
     (void)state;
     assert_non_null(object);

@@ -7,7 +7,8 @@
 static void put_bundle(struct bundle *b, const char *card, const char *commit, double centre)
 {
     *b = (struct bundle){.parts = calloc(1, sizeof *b->parts), .n_parts = 1};
-    b->parts[0] = (struct part){.name = strdup("a"), .card = strdup(card), .commit = strdup(commit)};
+    b->parts[0] = (struct part){
+        .name = strdup("a"), .card = strdup(card), .commit = strdup(commit)};
     assert_true(bundle_index(b));
     put_spread(&b->rows, "a.b", "ns", ROW_LOWER, centre, 0, 7);
 }

@@ -194,8 +194,10 @@ static void a_bundle(void **unused)
 static void words_of_the_run(void **unused)
 {
     static const char text[] =
-        "{'environment':{},'runs':[{'probe':{'name':'p','method':1},'status':'ok','run':{'round':0},"
-        "'metrics':{'load':{'unit':'cycles','better':'higher'},'load_time':{'unit':'ns','better':'lower'}},"
+        "{'environment':{},'runs':[{'probe':{'name':'p','method':1},'status':'ok','run':{'round':0}"
+        ","
+        "'metrics':{'load':{'unit':'cycles','better':'higher'},'load_time':{'unit':'ns','better':'"
+        "lower'}},"
         "'cases':[{'case':'','metrics':[{'name':'load','median':40,'resolution':1},"
         "{'name':'load_time','median':20,'resolution':32},"
         "{'name':'load','timer':'wall','unit':'count','better':'exact','median':2}]}]}]}";

@@ -21,7 +21,8 @@ static const struct probe_metric metrics[] = {
     [P99] = {"p99", "ns", PROBE_LOWER, PROBE_P99, "wall", "", "a tail"},
     [P999] = {"p999", "ns", PROBE_LOWER, PROBE_P999, "wall", "", "a longer one"},
     [ALIKE] = {"time", "ns", PROBE_LOWER, PROBE_EACH, "event", "", "the same by another timer"},
-    [AGAIN] = {"time", "cycles", PROBE_EXACT, PROBE_EACH, "device", "", "its name, and no other word of it"},
+    [AGAIN] = {"time", "cycles", PROBE_EXACT, PROBE_EACH, "device", "",
+               "its name, and no other word of it"},
     [STREAM] = {"stream", "bytes/s", PROBE_HIGHER, PROBE_SLOPE, "event", "", "a rate by slope"},
 };
 const struct probe probe = {
@@ -198,7 +199,8 @@ static void stops_by_count(void **state)
 static void stops_by_time(void **state)
 {
     (void)state;
-    assert_int_equal(sample_all(TIME, two_modes, 4000000), 9); /* the first to see more than 32 ms */
+    /* the first to see more than 32 ms */
+    assert_int_equal(sample_all(TIME, two_modes, 4000000), 9);
     assert_string_equal(text(last_case(), "stopped"), "time");
     assert_int_equal(sample_all(TIME, two_modes, 1000000000), 5); /* never fewer than five */
     assert_string_equal(text(last_case(), "stopped"), "time");
@@ -259,7 +261,8 @@ static void the_power_limit_is_waited_for(void **state)
 static void a_low_clock_is_waited_for(void **state)
 {
     (void)state;
-    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 7); /* no GPU, no clock of small work */
+    /* no GPU, no clock of small work */
+    assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 7);
     r->steady_mhz = 1980;
     assert_int_equal(sample_held_back(PROBE_POWER_BOUND, 0), 10 + 7);
     assert_settled(7, 1500);
@@ -569,7 +572,8 @@ static void rates_are_converted_afterwards(void **state)
     assert_close(number(m, "max"), 1000 / 100e-9, SEVEN_DIGITS);
     assert_close(number(m, "min"), 1000 / 500e-9, SEVEN_DIGITS);
     assert_true(number(m, "q1") <= number(m, "median") && number(m, "median") <= number(m, "q3"));
-    assert_close(number(m, "q1"), 1000 / 425e-9, SEVEN_DIGITS); /* third quartile of the times: 425 */
+    /* third quartile of the times: 425 */
+    assert_close(number(m, "q1"), 1000 / 425e-9, SEVEN_DIGITS);
     assert_close(number(m, "q3"), 1000 / 175e-9, SEVEN_DIGITS);
     assert_close(number(m, "p99"), 1000 / 100e-9, SEVEN_DIGITS);
     assert_close(number(m, "p01"), 1000 / 500e-9, SEVEN_DIGITS);
@@ -679,7 +683,8 @@ static void whole_of_nothing(void **state)
     assert_true(probe_begin_case(r, 0, PROBE_NO_KEYS));
     assert_nan(probe_whole(r, TIME));
     probe_value(r, COUNT, 3);
-    probe_grid(r, CYCLES, (struct probe_axis){"a", 1, NULL}, (struct probe_axis){"b", 2, NULL}, cells);
+    probe_grid(r, CYCLES, (struct probe_axis){"a", 1, NULL}, (struct probe_axis){"b", 2, NULL},
+               cells);
     probe_sample(r, HIGHER, 1, 1);
     probe_missing(r, HIGHER, "it is not to be known");
     assert_nan(probe_whole(r, COUNT));
@@ -748,9 +753,16 @@ static void digits_of_figures(void **state)
     static const struct {
         double value;
         const char *text;
-    } values[] = {{132, "132"}, {85899345919, "85899345919"}, {-7, "-7"}, {0, "0"}, {1.5, "1.5"},
-                  {1.23456789, "1.234568"}, {0.000123456789, "0.0001234568"}, {123456789.25, "123456800"},
-                  {4.63012345678e12, "4.630123e12"}, {3.88123456789e14, "3.881235e14"}};
+    } values[] = {{132, "132"},
+                  {85899345919, "85899345919"},
+                  {-7, "-7"},
+                  {0, "0"},
+                  {1.5, "1.5"},
+                  {1.23456789, "1.234568"},
+                  {0.000123456789, "0.0001234568"},
+                  {123456789.25, "123456800"},
+                  {4.63012345678e12, "4.630123e12"},
+                  {3.88123456789e14, "3.881235e14"}};
     (void)state;
     for (size_t i = 0; i < CHECK_LENGTH(values); i++) {
         assert_true(probe_begin_case(r, 0, "i=%zu", i));
@@ -777,10 +789,10 @@ static void a_map(void **state)
     assert_same(number(m, "max"), 410);
     assert_int_equal(number(m, "n"), 5);
     assert_string_equal(text(json_array_get(axes, 0), "name"), "sm");
-    assert_same(json_number_value(json_array_get(json_object_get(json_array_get(axes, 0), "at"), 1)),
-                1);
-    assert_same(json_number_value(json_array_get(json_object_get(json_array_get(axes, 1), "at"), 2)),
-                9);
+    assert_same(
+        json_number_value(json_array_get(json_object_get(json_array_get(axes, 0), "at"), 1)), 1);
+    assert_same(
+        json_number_value(json_array_get(json_object_get(json_array_get(axes, 1), "at"), 2)), 9);
     assert_int_equal(json_array_size(values), 6);
     assert_same(json_number_value(json_array_get(values, 0)), 200.12); /* five digits */
     assert_true(json_is_null(json_array_get(values, 2)));

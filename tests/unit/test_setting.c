@@ -20,7 +20,8 @@ static const struct {
      "whether MIG is on is not known (Not Supported)"},
     {"'mps': 1", setting_mps, SETTING_CHANGED, "MPS is on: other processes may share the GPU"},
     {"'mps': false", setting_mps, SETTING_SHIPPED, "no MPS"},
-    {"'unknown': {'mps': 'a pipe'}", setting_mps, SETTING_UNKNOWN, "whether MPS is on is not known (a pipe)"},
+    {"'unknown': {'mps': 'a pipe'}", setting_mps, SETTING_UNKNOWN,
+     "whether MPS is on is not known (a pipe)"},
     {"'ecc': true, 'bus_bits': 5120", setting_ecc, SETTING_SHIPPED, "ECC is on, as shipped"},
     {"'ecc': false, 'bus_bits': 5120", setting_ecc, SETTING_CHANGED,
      "ECC is off; the board is shipped otherwise"},
@@ -42,7 +43,8 @@ static const struct {
      "the application clock is the greatest one"},
     {"'application_clock_mhz': 1980", setting_clocks, SETTING_UNKNOWN,
      "application clock 1980 MHz; the greatest is not recorded"},
-    {"'sm_clock_max_mhz': 1980", setting_clocks, SETTING_UNKNOWN, "application clocks: not recorded"},
+    {"'sm_clock_max_mhz': 1980", setting_clocks, SETTING_UNKNOWN,
+     "application clocks: not recorded"},
 };
 
 static json_t *environment_of(const char *gpu)
@@ -64,7 +66,8 @@ static void one_vocabulary(void **state)
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         json_t *environment = environment_of(known[i].gpu);
-        assert_int_equal(known[i].read(json_object_get(environment, "gpu"), said), known[i].setting);
+        assert_int_equal(known[i].read(json_object_get(environment, "gpu"), said),
+                         known[i].setting);
         assert_string_equal(said, known[i].said);
         machine_settings(environment, states, sizeof states);
         if (known[i].setting == SETTING_CHANGED)
@@ -80,11 +83,13 @@ static void what_a_report_names(void **state)
     char states[MACHINE_TEXT];
     (void)state;
 
-    json_t *environment = environment_of("'mig': 1, 'mps': null, 'power_limit_w': 500, 'power_limit_default_w': 700, "
-                                         "'unknown': {'mps': 'a pipe', 'n_processes': 'Not Supported'}");
-    assert_string_equal(machine_settings(environment, states, sizeof states),
-                        "MIG is on: a slice was measured, not the GPU; power limit 500 W, by default 700 W; "
-                        "other processes are not seen (Not Supported); whether MPS is on is not known (a pipe)");
+    json_t *environment = environment_of(
+        "'mig': 1, 'mps': null, 'power_limit_w': 500, 'power_limit_default_w': 700, "
+        "'unknown': {'mps': 'a pipe', 'n_processes': 'Not Supported'}");
+    assert_string_equal(
+        machine_settings(environment, states, sizeof states),
+        "MIG is on: a slice was measured, not the GPU; power limit 500 W, by default 700 W; "
+        "other processes are not seen (Not Supported); whether MPS is on is not known (a pipe)");
     json_decref(environment);
     environment = environment_of("'mig': null, 'unknown': {'mig': 'Not Supported'}");
     assert_string_equal(machine_settings(environment, states, sizeof states), "");

@@ -228,7 +228,8 @@ static size_t rank_of_ratio(size_t n, size_t m, double confidence)
             all[i * m + j] = fresh[i] / old[j];
     qsort(all, count, sizeof *all, ascending);
     bool found = stat_ratio(fresh, n, old, m, confidence, &ratio);
-    assert_same(ratio.centre, count % 2 ? all[count / 2] : (all[count / 2 - 1] + all[count / 2]) / 2);
+    assert_same(ratio.centre,
+                count % 2 ? all[count / 2] : (all[count / 2 - 1] + all[count / 2]) / 2);
     if (!found) {
         assert_nan(ratio.low);
         assert_nan(ratio.high);
@@ -333,8 +334,8 @@ static void shuffle(double *values, size_t n, uint64_t *seed)
     }
 }
 
-static void assert_summary(struct stat_summary a, struct stat_summary b, double factor, double shift,
-                           double tolerance)
+static void assert_summary(struct stat_summary a, struct stat_summary b, double factor,
+                           double shift, double tolerance)
 {
     assert_int_equal(a.n, b.n);
     assert_close(a.median, b.median * factor + shift, tolerance);
@@ -412,7 +413,8 @@ static void disjoint(void **state)
     assert_true(stat_disjoint((double[]){3, 4}, 2, (double[]){1, 2}, 2));
     assert_true(stat_disjoint((double[]){1, 2}, 2, (double[]){3, 4}, 2));
     assert_false(stat_disjoint((double[]){1, 3}, 2, (double[]){2, 4}, 2));
-    assert_false(stat_disjoint((double[]){2, 3}, 2, (double[]){1, 2}, 2)); /* touching is not beyond */
+    /* touching is not beyond */
+    assert_false(stat_disjoint((double[]){2, 3}, 2, (double[]){1, 2}, 2));
     assert_false(stat_disjoint((double[]){1, 5}, 2, (double[]){2, 3}, 2));
     assert_false(stat_disjoint(NULL, 0, (double[]){1}, 1));
     assert_false(stat_disjoint((double[]){1}, 1, NULL, 0));
@@ -446,7 +448,8 @@ static void slope_of_noisy_minima(void **state)
                              stat_least_of_first(high, N, 100), 200);
     assert_same(best, 31);
     assert_true(stat_least_of_first(differences, N, 100) < 30);
-    double centre = stat_slope(stat_summarise(low, N).median, 100, stat_summarise(high, N).median, 200);
+    double centre = stat_slope(stat_summarise(low, N).median, 100, stat_summarise(high, N).median,
+                               200);
     assert_close(centre, 31, 0.02);
 }
 
@@ -458,7 +461,8 @@ static void deviations(void **state)
     assert_same(stat_deviation((double[]){4, 4, 4}, 3), 0);
     assert_close(stat_deviation((double[]){2, 4, 4, 4, 5, 5, 7, 9}, 8), sqrt(32.0 / 7), 1e-14);
     /* Far from zero, where the sum of squares alone would lose every digit. */
-    assert_close(stat_deviation((double[]){1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, 4), sqrt(30), 1e-7);
+    assert_close(stat_deviation((double[]){1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16}, 4), sqrt(30),
+                 1e-7);
 }
 
 /* Two clusters; a wider gap outside of what is looked at; values that are all the same. */

@@ -27,8 +27,10 @@ template <uint32_t D, uint32_t G> struct attention_width {
     static constexpr uint32_t LINES = D / 64;                       // of 128 bytes, of a row
     static constexpr uint32_t FOURS = G / 4;                        // heads
     static constexpr uint32_t TILE = DECODER_TILE_BYTES / (2 * D);  // keys
-    static constexpr uint32_t STRIDE = 8 * DECODER_WARPS;           // keys that all warps take in a turn
-    static_assert(D % 64 == 0 && G % 4 == 0 && G <= 8 && TILE % STRIDE == 0, "whole turns in a tile");
+    // keys that all warps take in a turn
+    static constexpr uint32_t STRIDE = 8 * DECODER_WARPS;
+    static_assert(D % 64 == 0 && G % 4 == 0 && G <= 8 && TILE % STRIDE == 0,
+                  "whole turns in a tile");
 };
 
 // Of a warp. most, sum: of head t + 4n; sum: of this lane's keys alone. row: see above; of a
@@ -56,7 +58,8 @@ __device__ __forceinline__ void attention_begin(struct attention_state<D, G> &s)
 
 // What the lane has of q as matrix B, from `heads` rows of D bf16 in shared memory.
 template <uint32_t D, uint32_t G>
-__device__ __forceinline__ void attention_q(uint4 (&q)[G / 4][D / 64], const char *rows, uint32_t heads)
+__device__ __forceinline__ void attention_q(uint4 (&q)[G / 4][D / 64], const char *rows,
+                                            uint32_t heads)
 {
     const uint32_t g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 #pragma unroll
@@ -157,7 +160,8 @@ __device__ __forceinline__ void attention_leave(struct attention_state<D, G> &s,
         for (int with = 4; with < 32; with *= 2)
             sum += __shfl_xor_sync(~0u, sum, with);
         if (g == 0 && 4 * n + t < heads)
-            *(float2 *)(states + (warp * heads + 4 * n + t) * (2 + D)) = make_float2(s.most[n], sum);
+            *(float2 *)(states + (warp * heads + 4 * n + t) * (2 + D)) = make_float2(s.most[n],
+                                                                                     sum);
     }
 }
 

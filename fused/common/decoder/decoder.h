@@ -53,7 +53,8 @@ enum decoder_matrix {
     DECODER_DOWN,    /* hidden x ffn */
     DECODER_MATRICES,
     DECODER_HEAD = DECODER_MATRICES, /* vocabulary x hidden */
-    DECODER_GATE, DECODER_UP,        /* each half of DECODER_GATE_UP, where it is a product of its own */
+    DECODER_GATE, DECODER_UP,        /* each half of DECODER_GATE_UP, where it is a product of its
+                                      * own */
     DECODER_PLANS
 };
 
@@ -63,7 +64,8 @@ DECODER_FUNCTION uint32_t decoder_unit_rows(enum decoder_matrix m);
 DECODER_FUNCTION uint32_t decoder_units(const struct decoder_shape *s, enum decoder_matrix m);
 DECODER_FUNCTION uint32_t decoder_columns(const struct decoder_shape *s, enum decoder_matrix m);
 /* The matrix's row that is row i in the order in which rows are dealt out. */
-DECODER_FUNCTION uint32_t decoder_row(const struct decoder_shape *s, enum decoder_matrix m, uint32_t i);
+DECODER_FUNCTION uint32_t decoder_row(const struct decoder_shape *s, enum decoder_matrix m,
+                                      uint32_t i);
 
 /* The last chunk of a row may be shorter. */
 DECODER_FUNCTION uint32_t decoder_chunks(uint32_t columns);
@@ -85,15 +87,17 @@ struct decoder_plan {
 };
 DECODER_FUNCTION struct decoder_plan decoder_plan_of(const struct decoder_shape *s,
                                                    enum decoder_matrix m, uint32_t blocks);
-DECODER_FUNCTION struct decoder_share decoder_share_by(const struct decoder_plan *p, uint32_t blocks,
-                                                     uint32_t block, uint32_t turn);
+DECODER_FUNCTION struct decoder_share decoder_share_by(const struct decoder_plan *p,
+                                                       uint32_t blocks, uint32_t block,
+                                                       uint32_t turn);
 DECODER_FUNCTION uint32_t decoder_turn_after(const struct decoder_plan *p, uint32_t blocks,
                                            uint32_t turn);
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
 DECODER_FUNCTION uint64_t decoder_aligned(uint64_t bytes);
-DECODER_FUNCTION uint64_t decoder_matrix_bytes(const struct decoder_shape *s, enum decoder_matrix m);
+DECODER_FUNCTION uint64_t decoder_matrix_bytes(const struct decoder_shape *s,
+                                               enum decoder_matrix m);
 /* Of a matrix within a layer; of DECODER_MATRICES: of the norms' weights. */
 DECODER_FUNCTION uint64_t decoder_place(const struct decoder_shape *s, int matrix);
 DECODER_FUNCTION uint64_t decoder_norm_place(const struct decoder_shape *s, int which);
@@ -183,7 +187,8 @@ struct decoder_move_args {
 ARGS_SIZE(struct decoder_move_args, 88);
 
 /* The old keys of one split. The last split has the new key besides. */
-DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits, uint32_t split);
+DECODER_FUNCTION struct decoder_share decoder_keys_of(uint32_t context, uint32_t splits,
+                                                      uint32_t split);
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
@@ -205,8 +210,10 @@ struct decoder_args {
     const void *weights;     /* sets x decoder_layer_bytes() */
     void *cache;             /* sets x 2 x decoder_cache_half() */
     const void *rope;        /* head_dim/2 x (cosine, sine) of the new token's angles, fp32 */
-    const void *input;       /* batch x hidden fp32: what the first layer gets; NULL: an embedding */
-    float *output;           /* batch x hidden fp32: what the last layer leaves; kernels: the residual */
+    const void *input;       /* batch x hidden fp32: what the first layer gets; NULL: an
+                              * embedding */
+    float *output;           /* batch x hidden fp32: what the last layer leaves; kernels: the
+                              * residual */
     const void *embedding;   /* vocabulary x hidden bf16, or NULL: layers alone */
     const void *head;        /* vocabulary x hidden bf16, or NULL */
     const void *head_norm;   /* hidden bf16 */
@@ -217,8 +224,8 @@ struct decoder_args {
     uint64_t *stamps;        /* layers x DECODER_STEPS x blocks x DECODER_STAMPS, or NULL */
     struct decoder_shape shape;
     uint32_t layers, sets;   /* layer l has the weights and the cache of set l % sets */
-    uint32_t steps;          /* tokens, one after the other, at the same position; kernels of one step:
-                              * how many tokens were chosen before this one */
+    uint32_t steps;          /* tokens, one after the other, at the same position; kernels of one
+                              * step: how many tokens were chosen before this one */
     uint32_t context, capacity, splits;
     uint32_t generations;    /* of mail: layer l has generation l % generations; at least 2 */
     uint32_t epoch;          /* greater than every epoch of earlier launches into this mail */

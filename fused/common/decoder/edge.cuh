@@ -4,12 +4,15 @@
 //     edge.put_pair(i, first, second);         a thread has words 2i and 2i + 1
 //     edge.close();                            all threads: this block has put all its words
 //     edge.take<N>(first, step, end, word);    a thread gets N pairs of words: it waits for them
-//     edge.put_sum(i, bits);                   the same for words that are added to the residual:
-//     edge.take_sum<N>(first, step, end, word); where several GPUs share a layer, each puts a summand
-//     edge.put_best(i, block, logit, row, rows); the same for what a block has chosen of its GPU's `rows` of
-//     edge.take_best(first, block, better);     the head, words i and i + 1: better(logit, row) is called
-//                                               for each GPU's
-//     edge.chosen();                            all threads: they have taken all of that
+//     edge.put_sum(i, bits);
+//     edge.take_sum<N>(first, step, end, word);
+//                                              the same for words that are added to the residual:
+//                                              where GPUs share a layer, each puts a summand
+//     edge.put_best(i, block, logit, row, rows);
+//     edge.take_best(first, block, better);    the same for what a block has chosen of its GPU's
+//                                              `rows` of the head, words i and i + 1: better(logit,
+//                                              row) is called for each GPU's
+//     edge.chosen();                           all threads: they have taken all of that
 //
 // edge_values  a word lies in the mail with the epoch of its layer, in one store of 8 bytes. Who
 //              needs it polls the word itself. close() does nothing.

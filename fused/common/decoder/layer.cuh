@@ -264,7 +264,8 @@ __device__ __forceinline__ void decoder_finish(BLOCK &k, uint32_t batch, enum de
 struct decoder_part {
     uint32_t split, kv, b;
 };
-template <typename BLOCK> __device__ __forceinline__ struct decoder_part decoder_part_of(const BLOCK &k)
+template <typename BLOCK>
+__device__ __forceinline__ struct decoder_part decoder_part_of(const BLOCK &k)
 {
     const uint32_t heads = blockIdx.x / k.a.splits;
     return {blockIdx.x % k.a.splits, heads % k.a.shape.kv_heads, heads / k.a.shape.kv_heads};

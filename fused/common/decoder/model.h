@@ -37,7 +37,8 @@ struct decoder_problem {
     uint32_t blocks;    /* of a kernel that stays */
     uint32_t head_dim, group; /* for which the attention kernels are built: 64_4, 128_4, 128_8 */
     uint32_t stages;    /* of the ring; 0: it does not fit, so that only other packagings run */
-    uint32_t product_stages; /* of a product's that comes and goes; 0: weights straight from memory */
+    uint32_t product_stages; /* of a product's that comes and goes; 0: weights straight from
+                              * memory */
 };
 
 /* False, with one line in why, where the sizes are refused. */

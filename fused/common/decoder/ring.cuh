@@ -67,7 +67,8 @@ __device__ __forceinline__ void ring_fill(struct ring &r, uint32_t pieces, const
         mbarrier_expect(full, pieces * bytes);
     __syncwarp();
     if (lane < pieces)
-        bulk_load_once(r.first_tile + r.stage * DECODER_TILE_BYTES + lane * bytes, from, bytes, full);
+        bulk_load_once(r.first_tile + r.stage * DECODER_TILE_BYTES + lane * bytes, from, bytes,
+                       full);
     ring::step(r.stages, r.stage, r.parity);
 }
 
@@ -93,7 +94,8 @@ struct source_ring {
     }
     static __device__ __forceinline__ uint4 load(const void *p) { return *(const uint4 *)p; }
     // From what begin() gave, or from elsewhere in shared memory.
-    static __device__ __forceinline__ uint4 load_either(bool is_begun, const void *p, const void *other)
+    static __device__ __forceinline__ uint4 load_either(bool is_begun, const void *p,
+                                                        const void *other)
     {
         return *(const uint4 *)(is_begun ? p : other);
     }
@@ -117,7 +119,8 @@ struct source_memory {
         return (const char *)p;
     }
     static __device__ __forceinline__ uint4 load(const void *p) { return load_once(p); }
-    static __device__ __forceinline__ uint4 load_either(bool is_begun, const void *p, const void *other)
+    static __device__ __forceinline__ uint4 load_either(bool is_begun, const void *p,
+                                                        const void *other)
     {
         uint4 v = *(const uint4 *)other;
         if (is_begun)

@@ -86,7 +86,8 @@ __device__ __forceinline__ void rows_multiply(float (&sum)[4], uint4 first, uint
 // Loads the two halves of the lane's lines of one row, from where that row's chunk begins. Beyond a
 // short chunk's end it loads the row's last words again: there x is zero.
 template <typename SOURCE>
-__device__ __forceinline__ void rows_load(uint4 (&w)[ROWS_LINES][2], const char *row, uint32_t bytes)
+__device__ __forceinline__ void rows_load(uint4 (&w)[ROWS_LINES][2], const char *row,
+                                          uint32_t bytes)
 {
     const uint32_t swap = threadIdx.x / 4 % 2;
 #pragma unroll
@@ -156,8 +157,8 @@ __device__ __forceinline__ void rows_from_ring(float (&sum)[ROWS_TILES][4], SOUR
 // caller synchronises before, once x is there.
 template <uint32_t B, bool WATCHED, typename SOURCE, typename ROWS, typename FINISH>
 __device__ __forceinline__ void rows_take(SOURCE &source, const ROWS &r,
-                                          const struct decoder_shape &s, const uint4 *x, float *sums,
-                                          FINISH finish)
+                                          const struct decoder_shape &s, const uint4 *x,
+                                          float *sums, FINISH finish)
 {
     constexpr uint32_t ROUND = DECODER_ROUND / B;
     const uint32_t n = r.share.count * r.unit_rows, warp = threadIdx.x / 32;

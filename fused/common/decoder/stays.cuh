@@ -22,12 +22,14 @@ __device__ __forceinline__ void stay_note(struct stay_moments &m, enum decoder_s
         m.at[what] = clock_cycles();
 }
 template <bool WATCHED, typename BLOCK>
-__device__ __forceinline__ void stay_stamp(const BLOCK &k, enum decoder_step step, const struct stay_moments &m)
+__device__ __forceinline__ void stay_stamp(const BLOCK &k, enum decoder_step step,
+                                           const struct stay_moments &m)
 {
     if (!WATCHED || !k.a.stamps || threadIdx.x != 0 || step >= DECODER_STEPS)
         return;
-    uint64_t *stamps = k.a.stamps + ((k.layer * DECODER_STEPS + step) * (uint64_t)gridDim.x + blockIdx.x) *
-                                        DECODER_STAMPS;
+    uint64_t *stamps = k.a.stamps +
+                       ((k.layer * DECODER_STEPS + step) * (uint64_t)gridDim.x + blockIdx.x) *
+                           DECODER_STAMPS;
     for (int i = 0; i < DECODER_STAMPS; i++)
         stamps[i] = m.at[i];
 }
@@ -69,7 +71,8 @@ __device__ __forceinline__ void stay_step(BLOCK &k, enum decoder_step which, WAI
 
 // Mail, epoch and set of a layer of this launch; the block takes the words of the layer before
 // until it opens this one's.
-template <typename BLOCK> __device__ __forceinline__ void stay_open(BLOCK &k, uint32_t step_of_launch)
+template <typename BLOCK>
+__device__ __forceinline__ void stay_open(BLOCK &k, uint32_t step_of_launch)
 {
     const uint32_t bytes = sizeof *k.edge.mail;
     k.edge.open((char *)k.a.mail + (uint64_t)(k.layer % k.a.generations) * k.mail.words * bytes,

@@ -6,7 +6,8 @@ static enum claim_verdict z01(double clock_ns, double l1_ns)
     struct bundle b = {0};
     struct finding f;
     put_spread(&b.rows, "clock_read.time{timer=wall}", "ns", ROW_LOWER, clock_ns, 0.5, 7);
-    put_spread(&b.rows, "host_memory.load_time{level=l1,timer=wall}", "ns", ROW_LOWER, l1_ns, 0.1, 7);
+    put_spread(&b.rows, "host_memory.load_time{level=l1,timer=wall}", "ns", ROW_LOWER, l1_ns, 0.1,
+               7);
     return verdict_of("Z01", &b, &f);
 }
 

@@ -24,7 +24,8 @@ static inline void mma_bf16(float (&c)[4], uint32_t a0, uint32_t a1, uint32_t a2
             for (unsigned k = 0; k < 16; k++) {
                 const unsigned owner = k % 8 / 2, half = k / 8 * 2 + k % 2;
                 c[row * 2 + column] += shim_mma_half(all[row][g * 4 + owner], (int)half) *
-                                       shim_mma_half(all[2][(2 * t + column) * 4 + owner], (int)half);
+                                       shim_mma_half(all[2][(2 * t + column) * 4 + owner],
+                                                     (int)half);
             }
 }
 
