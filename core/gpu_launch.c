@@ -1,5 +1,6 @@
 /* Ways to start a kernel, and graphs; see core/gpu.h. */
 #include <cuda.h>
+#include <stdlib.h>
 
 #include "core/gpu_inside.h"
 #include "core/run.h"
@@ -105,16 +106,17 @@ static void describe_kernel(struct gpu_node *found, CUgraphNode node)
 struct gpu_node gpu_graph_first_kernel(struct probe_run *r, const struct gpu_graph *graph)
 {
     struct gpu_node found = {.kernel = "?"};
-    cudaGraphNode_t nodes[512];
-    size_t n = PROBE_LENGTH(nodes);
+    size_t n = 0;
 
-    (void)r;
+    CUDA(cudaGraphGetNodes(graph->graph, NULL, &n));
+    cudaGraphNode_t *nodes = probe_host_alloc(r, n * sizeof *nodes);
     CUDA(cudaGraphGetNodes(graph->graph, nodes, &n));
-    for (size_t i = 0; i < n && i < PROBE_LENGTH(nodes); i++) {
+    for (size_t i = 0; i < n; i++) {
         enum cudaGraphNodeType type;
         CUDA(cudaGraphNodeGetType(nodes[i], &type));
         if (type == cudaGraphNodeTypeKernel && found.n_kernels++ == 0)
             describe_kernel(&found, nodes[i]);
     }
+    free(nodes);
     return found;
 }

@@ -147,8 +147,8 @@ void probe_sample(struct probe_run *r, int metric, double n, double value);
  * core/gpu.h calls this. */
 void probe_clock(struct probe_run *r, double mhz);
 
-/* Forgets the clocks of the loop. Where one loop times several cases in turn, it is in the first
- * one's, and has the clocks of all: behind it the first is given its own. */
+/* Forgets the clocks of the loop. Where one loop times several cases in turn, the first case has
+ * the clocks of all: call this after the loop, then give the first case its own. */
 void probe_forget_clocks(struct probe_run *r);
 
 /* A metric's median over the samples of this case so far. Use it for a share whose reference was
@@ -221,7 +221,7 @@ uint64_t probe_seed(const struct probe_run *r); /* differs in every run; seeds a
 /* Monotonic host clock in ns; its cost and step are measured at start-up and stored. */
 uint64_t probe_host_ns(void);
 
-/* Host memory that lives until the end of the run. */
+/* Host memory, until free() or the end of the process. Ends the run if there is none. */
 void *probe_host_alloc(struct probe_run *r, size_t bytes);
 
 /* Step of a timer ("wall", "device", "event") in ns, as measured at start-up. */

@@ -77,7 +77,7 @@ bool probe_begin_case(struct probe_run *r, unsigned flags, const char *keys, ...
     return true;
 }
 
-/* Is the median's interval narrow enough? `tick` is one timer tick per unit of work. */
+/* Is the median's interval narrow enough? Values are of whole samples; `tick` is one timer tick. */
 static bool narrow(const double *values, size_t n, double tick)
 {
     size_t low, high;
@@ -477,7 +477,7 @@ static struct figures figures_of(struct probe_run *r, const struct probe_metric 
 static double median_of(struct probe_run *r, const struct probe_metric *m, const struct series *s)
 {
     if (s->has_direct || s->missing[0])
-        return s->direct;
+        return s->has_direct ? s->direct : (double)NAN;
     return s->grid ? stat_summarise(s->value, s->n).median : figures_of(r, m, s).s.median;
 }
 

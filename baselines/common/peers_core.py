@@ -16,7 +16,8 @@ import time
 OK, FAILED, USAGE, SKIPPED = 0, 1, 2, 77
 
 WARM_PASSES, PASSES_MIN, PASSES_MAX, FIRST_LOOK = 2, 5, 1000, 20
-CASE_S, SETTLE_S, STABLE, CONFIDENCE, BEST_OF_FIRST = 0.032, 0.050, 0.002, 0.95, 20
+CASE_S, QUICK_S, SETTLE_S = 0.032, 0.008, 0.050
+STABLE, CONFIDENCE, BEST_OF_FIRST = 0.002, 0.95, 20
 HELD_BACK, FALLS = 0.85, 0.03  # of the clock of small work; of the loop's own
 FIGURE_DIGITS, SPREAD_DIGITS, CLOCK_DIGITS = 7, 3, 6
 
@@ -121,8 +122,11 @@ def figures_of_slope(samples, tick):
     (low_work, low), (high_work, high) = sides_of(samples)
     between, s, t = high_work - low_work, summarise(low), summarise(high)
     least = [min(side[:BEST_OF_FIRST]) for side in (low, high)]
-    return {"n": len(high), "median": (t["median"] - s["median"]) / between,
-            "best": (least[1] - least[0]) / between, "mad": (s["mad"] + t["mad"]) / between,
+    middle, best = (t["median"] - s["median"]) / between, (least[1] - least[0]) / between
+    if middle < 0:  # is no time
+        middle = best = math.nan
+    return {"n": len(high), "median": middle,
+            "best": best if best >= 0 else math.nan, "mad": (s["mad"] + t["mad"]) / between,
             "resolution": tick / between,
             "sides": [{"work": figure(w), "n": side["n"], "median": figure(side["median"]),
                        "mad": rounded(side["mad"], SPREAD_DIGITS)}
@@ -151,6 +155,8 @@ def figures_of(metric, samples, tick):
             kept[key] = rounded(value, SPREAD_DIGITS) if key == "mad" else figure(value)
         elif key in ("median", "best"):
             kept[key] = None
+    if kept["median"] is None and metric.form == "slope":
+        kept["why"] = "more work took less time: something else had the machine"
     if figures["resolution"] > 0:
         kept["resolution"] = figure(figures["resolution"])
     if "sides" in figures:
@@ -276,7 +282,8 @@ class Run:
             return not self.once
         if self.passes >= PASSES_MAX:
             self.stopped = "count"
-        elif self.passes >= PASSES_MIN and time.monotonic() - self.began > CASE_S:
+        elif self.passes >= PASSES_MIN and time.monotonic() - self.began > (
+                QUICK_S if self.options.quick else CASE_S):
             self.stopped = "time"
         elif self.passes >= self.next_look:
             look = self.next_look  # 20, 28, 40, 56, 80 ...

@@ -111,11 +111,23 @@ class Gpu:
         if run.keys:
             run.fact("queued_late", f"{self.late} of {self.timed}")
 
+    @staticmethod
+    def abandon(graph):
+        """Ends a capture that has failed: nothing could use the stream otherwise."""
+        try:
+            graph.capture_end()
+        except RuntimeError:
+            pass  # what is wrong is being raised already
+
     def graph(self, work):
         """A graph of what `work` launches, replayed once."""
         graph = self.torch.cuda.CUDAGraph(keep_graph=True)
         graph.capture_begin(capture_error_mode="thread_local")
-        work()
+        try:
+            work()
+        except BaseException:
+            self.abandon(graph)
+            raise
         graph.capture_end()
         graph.instantiate()
         graph.replay()

@@ -282,7 +282,8 @@ __device__ __forceinline__ void row_centred(uint4 x, uint4 weight, uint4 bias,
         y[k] = (y[k] - mean_and_factor.x) * mean_and_factor.y * w[k] + b[k];
 }
 
-// x / (1 + exp(-x)) in full fp32. For -inf, and below the range of exp2, the result is -0.
+// x / (1 + exp(-x)) in full fp32. Where exp(-x) is beyond fp32, the result is -0; of -inf it is
+// NaN.
 __device__ __forceinline__ float silu(float x)
 {
     return __fdividef(x, 1.0f + __expf(-x));

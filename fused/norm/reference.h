@@ -62,8 +62,9 @@ struct norm_row {
 size_t norm_row_wrong(const struct norm_row *row);
 
 /* Makes a row of N(0,1) one of three: all elements 1000 and a little, all the same, one huge
- * outlier. At 1000, fp16 holds multiples of 1/2 and bf16 multiples of 4. There all elements but one
- * in eighty are 1000: otherwise the variance would not be a small difference of two moments. */
+ * outlier. At 1000, fp16 holds multiples of 1/2 and bf16 multiples of 4. So in bf16 only one
+ * element in eighty is not 1000: else the variance would not be a small difference of two
+ * moments. */
 enum norm_adversary { NORM_LARGE_MEAN, NORM_CONSTANT, NORM_OUTLIER, N_NORM_ADVERSARIES };
 void norm_make_adversary(uint16_t *row, size_t cols, uint32_t operator_flags,
                          enum norm_adversary adversary);

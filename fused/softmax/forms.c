@@ -4,7 +4,6 @@
 
 #include "fused/softmax/softmax.h"
 
-static const float LOG2_E = 1.4426950409f;
 static const float SCALE_BY = 2.5f; /* times N(0,1): logits spread as those of attention do */
 
 /* --- tensors --------------------------------------------------------------------------------- */
@@ -83,7 +82,7 @@ static void launch_last(struct probe_run *r, const struct softmax *t, const stru
     struct softmax_args a = softmax_args_of(t, p, in, out);
     a.lengths = NULL;
     a.scale = 1;
-    a.exponent = LOG2_E;
+    a.exponent = SOFTMAX_LOG2_E;
     softmax_launch(r, t, p, a);
 }
 
@@ -193,8 +192,7 @@ static void add(struct probe_run *r, const struct operator_set *s, const char *n
                          : tensors_moved(&plan) * tensor + parts_moved(t, &plan) + lengths +
                                before[chain].moved * tensor,
         .memory = 2 * tensor + lengths + before[chain].left * tensor,
-        .kernels =
-            before[chain].kernels + (plan.kernel == PARTIAL || plan.kernel == UNMERGED ? 2 : 1),
+        .kernels = before[chain].kernels + softmax_kernels_of(t, &plan),
         .launch = launch,
         .plan = form};
 }

@@ -8,7 +8,6 @@
 PROBE_IMAGE(softmax);
 PROBE_IMAGE(softmax_check);
 
-static const float LOG2_E = 1.4426950409f;
 
 /* --- kernels --------------------------------------------------------------------------------- */
 
@@ -152,13 +151,25 @@ struct softmax_args softmax_args_of(const struct softmax *t, const struct softma
                                  .parts = p->parts,
                                  .slice = p->slice,
                                  .scale = t->scale,
-                                 .exponent = t->scale * LOG2_E};
+                                 .exponent = t->scale * SOFTMAX_LOG2_E};
+}
+
+static bool takes_one_row(const struct softmax_plan *p)
+{
+    return p->kernel == LAST || p->kernel == GRID;
+}
+
+uint32_t softmax_kernels_of(const struct softmax *t, const struct softmax_plan *p)
+{
+    if (takes_one_row(p))
+        return t->rows;
+    return p->kernel == PARTIAL || p->kernel == UNMERGED ? 2 : 1;
 }
 
 void softmax_launch(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p,
                     struct softmax_args a)
 {
-    const bool one_row = p->kernel == LAST || p->kernel == GRID;
+    const bool one_row = takes_one_row(p);
     const struct gpu_shape shape = {.grid = {(one_row ? 1 : t->rows) * p->parts, 1, 1},
                                     .block = p->threads,
                                     .shared = p->shared,

@@ -32,6 +32,8 @@ struct softmax_kernels { /* for one type; NULL where the GPU has no clusters */
     uint32_t lanes; /* elements in 16 bytes */
 };
 
+#define SOFTMAX_LOG2_E 1.4426950409f /* kernels take exp2() */
+
 /* How the blocks of a launch share the rows. */
 struct softmax_plan {
     enum softmax_kernel kernel;     /* PARTIAL means PARTIAL and then FINISH */
@@ -85,7 +87,10 @@ uint32_t softmax_parts(struct probe_run *r, const struct softmax *t);
 struct softmax_args softmax_args_of(const struct softmax *t, const struct softmax_plan *p,
                                     const void *in, void *out);
 
-/* The whole operator, by plan. Ways that handle one row at a time are launched once per row. */
+/* Kernels of a plan: ways that handle one row at a time are launched once per row. */
+uint32_t softmax_kernels_of(const struct softmax *t, const struct softmax_plan *p);
+
+/* The whole operator, by plan. */
 void softmax_launch(struct probe_run *r, const struct softmax *t, const struct softmax_plan *p,
                     struct softmax_args a);
 

@@ -46,6 +46,7 @@ void softmax_check_on_host(struct probe_run *r, const struct operator_set *s,
     const size_t row_bytes = 16 * (size_t)t->vectors;
     char *in = probe_host_alloc(r, row_bytes), *out = probe_host_alloc(r, row_bytes);
     uint32_t n = ELEMENTS / t->cols < ROWS ? ELEMENTS / t->cols : ROWS, length;
+    n = n > 0 ? n : 1; /* a long row is looked at whole */
     size_t wrong = 0;
 
     for (uint32_t i = 0; i < n && i < t->rows; i++) {

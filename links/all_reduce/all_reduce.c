@@ -18,8 +18,8 @@
  *                    behind a gate and a meeting of the ranks; events; the longest of the ranks'
  *                    times
  *     mode=dependent the same, but a node may start before the one before it has ended, and waits
- *     for that
- *                    by itself (programmatic dependent launch, from compute capability 9.0 on)
+ *                    for that by itself (programmatic dependent launch, from compute capability 9.0
+ *                    on)
  *     mode=stream    the same by launches into the stream, all queued before the first begins
  *     impl=nccl      NCCL as it chooses, one process a GPU, without NVLink multicast; not in a
  *                    kernel

@@ -92,7 +92,7 @@ template <typename ORDER> __device__ __forceinline__ void ring(const struct ring
     *a.result = {{lead.cycles, lead.ns}, {tail.cycles, tail.ns}, t1 - t0, t2 - t1, value, 0};
 }
 
-// What a clock read stands before and behind: the turns of one length, and none of another.
+// Between two clock reads stand the turns of one stretch, and nothing of another stretch.
 // sass: clocks=7 ldg32.sys=2,2,2 stg32.sys=2,2,2 looped arch=80+
 // sass-loop: ldg32.sys=2 membar=0 cctl=0 other<=44 guarded<=0 local=0 arch=80+
 // sass-loop: stg32.sys=2 membar=0 cctl=0 other<=54 guarded<=0 local=0 outer arch=80+

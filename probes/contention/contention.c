@@ -14,8 +14,7 @@
  *               succeeds. counter= says who shares one: each thread, each warp or each sm has its
  *               own, or one is for all. Shared memory: one SM. Global memory: all SMs.
  *     atomic_many  the chain of additions again, now on `sms` SMs at once, lanes=1 or 32 of a warp
- *     on
- *               each: to one word of all, or to a word and line of each thread. Median over SMs
+ *               on each: to one word of all, or to a word and line of each thread. Median over SMs
  * Chains use the slope over 32 and 64 accesses, loops the slope over n and 2n turns. `interval` is
  * the time from one access of a warp to its next while all warps of an SM access; rates follow from
  * it.

@@ -40,11 +40,12 @@
  * meaningful inside the SM only; beyond it, quote ns. ns = cycles divided by the SM clock of the
  * same launch, which is read at edges of %globaltimer.
  *
- * Traps. One byte of shared memory in the kernel takes 8 KiB from the L1: the kernels for global
- * memory use none, and ask for a carve-out of zero. Device memory is measured on a compact ring
- * that is still larger than 3x the L2: the curve's tail and memory_map show what TLB misses add. A
- * ring just built is in the L2, dirty: the probe sweeps it out. Between the two capacities of a
- * partitioned L2 the curve is a mixture and not a level: memory_map separates the sides. */
+ * Traps. One byte of shared memory in the kernel takes 8 KiB from the L1: the kernels that load
+ * from global memory use none, and ask for a carve-out of zero. Device memory is measured on a
+ * compact ring that is still larger than 3x the L2: the curve's tail and memory_map show what TLB
+ * misses add. A ring just built is in the L2, dirty: the probe sweeps it out. Between the two
+ * capacities of a partitioned L2 the curve is a mixture and not a level: memory_map separates the
+ * sides. */
 #include "probes/memory_latency/args.h"
 
 #include <math.h>
@@ -302,8 +303,6 @@ static void measure_level(struct probe_run *r, struct chaser *c, const char *lev
                           .origin = SHARED_ORIGIN,
                           .spacing = sizeof(uint32_t)};
     struct walk w = kind == BY_SHARED ? shared : ring_of(r, c, kind, bytes);
-    if (bytes >= 3 * gpu_facts(r)->l2_bytes)
-        w.warm_laps = 0;
     measure_walk(r, c, w, LOAD, LOAD_TIME);
     check_whole(r, c, probe_median(r, LOAD));
     probe_fact(r, "footprint_bytes", "%zu", bytes);

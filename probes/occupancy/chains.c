@@ -35,8 +35,9 @@ static void check_wrong(struct probe_run *r, const struct reader *x, int chains)
 
 /* Known answers: a chain takes its latency, and no SM has more lanes than it has. That nothing is
  * faster is asked of whole launches, since a slope looks too fast where the shorter ones alone are
- * slow. They keep 0.96 of the lanes busy, and a dependent one takes 4.2 cycles of them: what is
- * left out shows from 5 and 7 % on, and in check_wrong() when a chain lacks one multiply-add. */
+ * slow. All lanes are 0.96 busy, and a dependent multiply-add takes 4.2 cycles: a kernel that skips
+ * 5 % of them (all lanes) or 7 % (one chain) fails here, and one that skips any in
+ * check_wrong(). */
 static void check_fma(struct probe_run *r, int warps, int chains)
 {
     const double interval = probe_median(r, FMA_INTERVAL), rate = 32 / interval;
@@ -91,7 +92,7 @@ static void measure_fma(struct probe_run *r, const struct reader *x, const float
 
 void occupancy_measure_fma(struct probe_run *r, const struct reader *x)
 {
-    float ones[64], *operands = gpu_alloc(r, sizeof ones, "operands of multiply-adds");
+    float ones[32], *operands = gpu_alloc(r, sizeof ones, "operands of multiply-adds");
 
     for (size_t i = 0; i < PROBE_LENGTH(ones); i++)
         ones[i] = 1;

@@ -79,9 +79,8 @@ CHASE(l1_16, (chase<load_l1, 16>(a, (uint64_t)a.ring.base)))
 // Every chain counts: x = x * 1 + 1, by a 1 from memory, which the compiler does not know. What a
 // chain ends with is the number of its steps, so that none can be missing. Factor and term are one
 // register: a multiply-add of three registers needs two reads of one of the two banks of the
-// register file, unless the instruction before left an operand with the unit. Chains of their own,
-// a warp after the other, leave none: on an H200 they stop at 64 a cycle, and two chains a warp at
-// 85.
+// register file, unless it can reuse an operand of the instruction before. Independent chains can
+// reuse none: on an H200 they stop at 64 a cycle, and two chains a warp at 85.
 template <int CHAINS> __device__ __forceinline__ void fma_chains(const struct occupancy_fma_args &a)
 {
     const float one = a.operands[threadIdx.x % 32];

@@ -11,7 +11,7 @@ enum {
 };
 
 struct occupancy_fma_args {
-    const float *operands; /* of each lane: factors, then terms, all 1 */
+    const float *operands; /* of each lane a 1: factor and term */
     uint32_t *wrong;       /* counts the chains that ended with a wrong number */
     uint32_t *census;      /* blocks that each SM ran, or NULL */
     uint32_t turns, pad;

@@ -1,12 +1,12 @@
 /* occupancy: how many warps does it take to keep the memory busy, what can replace them, and what
  * limits their number?
  *
- * Method. Every SM holds W warps: the blocks are as many as the occupancy API lets an SM have at
- * once, and a census of %smid shows that they are spread evenly.
+ * Method. Every SM holds W warps, in one block or in two. The occupancy API says that they fit, and
+ * a census of %smid shows that they are spread evenly.
  *     read_rate       every thread has L independent 16-byte loads in flight at a time (1 to 32);
- *                     ld.global.cg. level=l2 reads 16 MiB again and again; level=hbm streams
- *                     through a buffer of more than 16 x L2 and continues where the last launch
- *                     stopped
+ *                     ld.global.cg. level=l2 reads 16 MiB again and again, or half of a smaller
+ *                     L2; level=hbm streams through a buffer of 16 x L2 or more and continues
+ *                     where the last launch stopped
  *     path_rate       the same bytes by other paths: path=words, 4-byte loads; cp_async and bulk
  *                     (TMA), copies into a ring of four stages in shared memory, from which the
  *                     warps read all of it into registers. in_flight: bytes per SM, the ring's
@@ -96,12 +96,11 @@ static const struct probe_parameter parameters[] = {
 };
 
 enum {
-    L2_BUFFER = 16 << 20,
-    L2_ELEMENTS = L2_BUFFER / 16,
+    L2_BUFFER = 16 << 20, /* read for level=l2; less where half of the L2 is less */
     TURNS_MIN = 8,
     LAYER_PITCH = 2 << 20,
     LAYERS_MAX = 32,
-    LAYERS_L2 = 4 << 20, /* total bytes of the rows, for level=l2 */
+    LAYERS_L2 = 4 << 20, /* total bytes of the rows, for level=l2; less as above */
     FEW_WARPS = 4,
     STACK = 256,
     RING_EXTRA = 128, /* the ring's barriers */
@@ -150,18 +149,18 @@ void occupancy_check_census(struct probe_run *r, const struct reader *x, unsigne
 static void check_reads(struct probe_run *r, const struct reader *x, const struct way *w)
 {
     uint64_t n = (uint64_t)CHECK_TURNS * w->turn_elements;
-    uint32_t expected = n / L2_ELEMENTS % 2 ? x->prefix[L2_ELEMENTS] : 0, found;
+    uint32_t expected = n / x->l2_elements % 2 ? x->prefix[x->l2_elements] : 0, found;
     struct occupancy_args a = {.in = x->buffer,
                                .check = x->check,
                                .census = x->census,
-                               .mask = L2_ELEMENTS - 1,
+                               .mask = x->l2_elements - 1,
                                .turns = CHECK_TURNS,
                                .stage = w->stage};
 
     CUDA(cudaMemsetAsync(x->check, 0, sizeof found, gpu_stream(r)));
     gpu_launch(r, w->kernel, w->blocks, w->threads, w->shared, &a);
     gpu_to_host(r, &found, x->check, sizeof found);
-    expected ^= x->prefix[n % L2_ELEMENTS];
+    expected ^= x->prefix[n % x->l2_elements];
     probe_require(r, found == expected, "%llu bytes read XOR to %08x, as on the host (%08x)",
                   16ull * n, found, expected);
     occupancy_check_census(r, x, w->per_sm);
@@ -174,7 +173,7 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
     uint32_t turns = (uint32_t)fmax(TARGET_NS / turn_ns, TURNS_MIN);
     struct occupancy_args a = {.in = x->buffer,
                                .stage = w->stage,
-                               .mask = (uint32_t)((in_l2 ? L2_ELEMENTS : x->elements) - 1)};
+                               .mask = (uint32_t)((in_l2 ? x->l2_elements : x->elements) - 1)};
     const struct gpu_shape shape = {
         .grid = {w->blocks, 1, 1}, .block = w->threads, .shared = w->shared};
 
@@ -185,8 +184,8 @@ static void measure_way(struct probe_run *r, const struct reader *x, const struc
                          gpu_launch_ns(r, w->kernel, &shape, &a));
             a.first = (a.first + a.turns * w->turn_elements) & a.mask;
         }
-    /* Reads reach 0.94 of it: left out, 6 % of them show here, and less in the XOR of
-     * check_reads(). */
+    /* Reads reach 0.94 of the pin rate: a kernel that skips more than 6 % of them fails here. The
+     * XOR of check_reads() finds fewer. */
     if (!in_l2)
         gpu_require_below_pins(r, metric, 1);
 }
@@ -383,10 +382,19 @@ static void measure_hits(struct probe_run *r, const struct reader *x, const char
                     measure_hit(r, x, memory, stride, warps, chains);
 }
 
+/* `bytes`, a power of two, or the part of it that half of the L2 holds. */
+static uint32_t up_to_half_l2(struct probe_run *r, uint32_t bytes)
+{
+    while (bytes > gpu_facts(r)->l2_bytes / 2)
+        bytes /= 2;
+    return bytes;
+}
+
 static void measure_layers(struct probe_run *r, const struct reader *x, const char *level,
                            uint32_t layers, bool apart)
 {
-    uint32_t bytes = strcmp(level, "l1") ? LAYERS_L2 : OCCUPANCY_RING_BYTES, row = 32 * 8;
+    uint32_t bytes = strcmp(level, "l1") ? up_to_half_l2(r, LAYERS_L2) : OCCUPANCY_RING_BYTES;
+    uint32_t row = 32 * 8;
     struct chase c = {.memory = level,
                       .warps = FEW_WARPS,
                       .chains = 1,
@@ -549,7 +557,8 @@ static void measure_residency(struct probe_run *r, const struct reader *x)
 static struct reader prepare(struct probe_run *r)
 {
     const struct gpu_facts *gpu = gpu_facts(r);
-    size_t bytes = (size_t)probe_parameter(r, "hbm_bytes"), power = L2_BUFFER;
+    const uint32_t in_l2 = up_to_half_l2(r, L2_BUFFER);
+    size_t bytes = (size_t)probe_parameter(r, "hbm_bytes"), power = in_l2;
     struct reader x = {0};
 
     while (power < (bytes ? bytes : 16 * gpu->l2_bytes))
@@ -562,14 +571,15 @@ static struct reader prepare(struct probe_run *r)
     CUDA(cudaMemsetAsync(x.census, 0, (size_t)gpu->n_sm * sizeof *x.census, gpu_stream(r)));
     x.ring = gpu_alloc(r, (LAYERS_MAX + 1) * (size_t)LAYER_PITCH, "the rings");
 
-    uint32_t *words = probe_host_alloc(r, L2_BUFFER), sum = 0;
-    x.prefix = probe_host_alloc(r, (L2_ELEMENTS + 1) * sizeof *x.prefix);
-    gpu_to_host(r, words, x.buffer, L2_BUFFER);
-    for (size_t i = 0; i < 4 * (size_t)L2_ELEMENTS; i++) {
+    x.l2_elements = in_l2 / 16;
+    uint32_t *words = probe_host_alloc(r, in_l2), sum = 0;
+    x.prefix = probe_host_alloc(r, (x.l2_elements + 1) * sizeof *x.prefix);
+    gpu_to_host(r, words, x.buffer, in_l2);
+    for (size_t i = 0; i < 4 * (size_t)x.l2_elements; i++) {
         x.prefix[i / 4] = i % 4 ? x.prefix[i / 4] : sum;
         sum ^= words[i];
     }
-    x.prefix[L2_ELEMENTS] = sum;
+    x.prefix[x.l2_elements] = sum;
     return x;
 }
 

@@ -170,16 +170,7 @@ __device__ __forceinline__ void bulk_wait(uint32_t barrier, uint32_t parity)
 {
     uint64_t began = 0;
     for (;;) {
-        uint32_t done;
-        asm volatile("{\n"
-                     ".reg .pred done;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, done;\n"
-                     "}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-        if (done)
+        if (mbarrier_try_wait(barrier, parity))
             return;
         uint64_t now = clock_ns();
         began = began ? began : now;

@@ -12,8 +12,9 @@ enum { CHECK_TURNS = 3 }; /* of the launch that is checked and not timed */
 
 struct reader {
     void *buffer;
-    uint64_t elements; /* of 16 bytes, in the whole buffer */
-    uint32_t *prefix;  /* host: XOR of all words of the first i elements, up to L2_ELEMENTS */
+    uint64_t elements;    /* of 16 bytes, in the whole buffer */
+    uint32_t l2_elements; /* of them are read for level=l2 */
+    uint32_t *prefix;     /* host: XOR of all words of the first i elements, up to l2_elements */
     uint32_t *check, *census;
     char *ring; /* of the chases in global memory */
 };

@@ -7,8 +7,7 @@
  *                  three at start-up, in every process)
  *     clock64_cost cycles from one reading of the cycle counter to the next, over 32 readings
  *     event_floor  what an event pair reads with nothing between, behind a gate as all that is
- *     timed by
- *                  events: so much is in every such time that is no slope
+ *                  timed by events: so much is in every such time that is no slope
  *     skew         largest difference of %globaltimer between SM 0 and any other, by time stamps
  *                  that travel there and back; known to within half of the round trip
  *

@@ -199,6 +199,24 @@ static void tell_empty(const char *folder, char why[DOCUMENT_WHY])
     paths_free(folders, n_folders);
 }
 
+static const char *board_of(const struct bundle *bundle)
+{
+    return bundle->board ? bundle->board : "no GPU";
+}
+
+/* False, with one line in why that names the file, if they are of several boards. */
+static bool of_one_board(const struct bundle *bundles, size_t n, const char *folder,
+                         char why[DOCUMENT_WHY])
+{
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(board_of(&bundles[i]), board_of(&bundles[0])) != 0) {
+            snprintf(why, DOCUMENT_WHY, "%.300s: holds bundles of %.60s and of %.60s; expected one "
+                     "board's: name a file", folder, board_of(&bundles[0]), board_of(&bundles[i]));
+            return false;
+        }
+    return true;
+}
+
 bool folder_open(struct bundle *bundle, const char *folder, const struct folder_tree *tree,
                  char why[DOCUMENT_WHY])
 {
@@ -217,6 +235,9 @@ bool folder_open(struct bundle *bundle, const char *folder, const struct folder_
     opened = opened && n > 0;
     if (opened) {
         qsort(bundles, n, sizeof *bundles, newest_first);
+        opened = of_one_board(bundles, n, folder, why);
+    }
+    if (opened) {
         opened = merge(bundle, bundles, n, folder, tree);
         if (!opened)
             snprintf(why, DOCUMENT_WHY, "%.400s: out of memory", folder);

@@ -60,6 +60,24 @@ const char *claim_article(size_t wanted)
     return NULL;
 }
 
+const char claim_own[] = "ours";
+
+const char *claim_source(size_t i)
+{
+    const char *const article = claim_article(i);
+
+    if (article)
+        return article;
+    return i > 0 && claim_article(i - 1) ? claim_own : NULL;
+}
+
+bool claim_is_of(const struct claim *claim, const char *source)
+{
+    const bool is_own = claim->clause && !*claim->clause;
+
+    return is_own ? source == claim_own : !strcmp(claim->article, source);
+}
+
 const struct claim *claim_find(const char *id)
 {
     for (const struct claim_subject *s = __start_claim_subjects; s < __stop_claim_subjects; s++)
@@ -116,6 +134,7 @@ const char *claim_reference(const char *article)
         {"dev.to", "Shrijith V., Fused Kernels in LLMs, dev.to"},
         {"8bit.tr", "8bit.tr, Kernel Fusion and Inference Kernels, 5 December 2025"},
         {"ai-rng", "AI-RNG, Kernel Optimization and Operator Fusion Concepts"},
+        {claim_own, "gpufloor's own questions, beside those of the articles"},
     };
     for (size_t i = 0; i < sizeof references / sizeof references[0]; i++)
         if (!strcmp(references[i][0], article))

@@ -127,6 +127,12 @@ size_t claim_place(const struct claim *claim);
 /* The articles in the order in which the ledger meets them; NULL past the last one. */
 const char *claim_article(size_t i);
 
+/* Where sentences come from: the articles, and last claim_own, for questions that are gpufloor's
+ * and are counted apart. NULL past the last. */
+extern const char claim_own[];
+const char *claim_source(size_t i);
+bool claim_is_of(const struct claim *claim, const char *source);
+
 /* Is an id meant by one of some globs, with commas between? In any case, and also as a bare number:
  * "C24", "c24", "24,C5*". NULL means all. */
 bool claim_is_wanted(const char *globs, const char *id);

@@ -372,12 +372,12 @@ const struct telling *tellings_find(const struct tellings *t, const char *id)
     return NULL;
 }
 
-size_t tellings_count(const struct tellings *t, const char *article, size_t count[TELLING_VERDICTS])
+size_t tellings_count(const struct tellings *t, const char *source, size_t count[TELLING_VERDICTS])
 {
     size_t all = 0;
     memset(count, 0, TELLING_VERDICTS * sizeof *count);
     for (size_t i = 0; i < t->n; i++)
-        if (!article || !strcmp(t->telling[i].claim->article, article)) {
+        if (!source || claim_is_of(t->telling[i].claim, source)) {
             count[t->telling[i].finding.verdict]++;
             all++;
         }

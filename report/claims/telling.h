@@ -39,8 +39,9 @@ const struct telling *tellings_find(const struct tellings *t, const char *id);
 /* "yes", "no", "partly", "can't tell", "open". */
 const char *telling_word(enum claim_verdict verdict);
 
-/* Claims of each verdict, of one article or (NULL) of all. Returns how many there are. */
-size_t tellings_count(const struct tellings *t, const char *article,
+/* Claims of each verdict, of one source (claim_source()) or (NULL) of all. Returns how many there
+ * are. */
+size_t tellings_count(const struct tellings *t, const char *source,
                       size_t count[TELLING_VERDICTS]);
 
 /* Does a claim have the same number as another (C50 and C50b)? */

@@ -41,12 +41,12 @@ static json_t *json_of_bundle(const struct bundle *bundle)
     return of;
 }
 
-static json_t *json_of_totals(const struct tellings *t)
+static json_t *json_of_totals(const struct tellings *t, const char *source)
 {
     json_t *totals = json_object();
     size_t count[TELLING_VERDICTS];
 
-    tellings_count(t, NULL, count);
+    tellings_count(t, source, count);
     for (int v = 0; v < TELLING_VERDICTS; v++)
         set(totals, short_name((enum claim_verdict)v), json_integer((json_int_t)count[v]));
     return totals;
@@ -156,7 +156,8 @@ void ledger_json(FILE *out, const struct bundle *bundle, const struct tellings *
     set(document, "schema", text("claims"));
     set(document, "schema_version", json_integer(SCHEMA_VERSION));
     set(document, "bundle", json_of_bundle(bundle));
-    set(document, "totals", json_of_totals(t));
+    set(document, "totals", json_of_totals(t, NULL));
+    set(document, "own", json_of_totals(t, claim_own));
     set(document, "claims", claims);
     document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     fputc('\n', out);

@@ -11,18 +11,18 @@ enum { INDENT = 12, CLASSES = 21, TEXT = 4096 };
 void ledger_totals(FILE *out, const struct tellings *t, enum table_format format)
 {
     struct table table = table_new("lrrrrrr");
-    const char *article;
+    const char *source;
     size_t count[TELLING_VERDICTS];
 
     table_cell(&table, "article");
     table_cell(&table, "claims");
     for (int v = 0; v < TELLING_VERDICTS; v++)
         table_cell(&table, "%s", telling_word((enum claim_verdict)v));
-    for (size_t i = 0; (article = claim_article(i)); i++) {
-        const size_t all = tellings_count(t, article, count);
+    for (size_t i = 0; (source = claim_source(i)); i++) {
+        const size_t all = tellings_count(t, source, count);
         if (all == 0)
             continue;
-        table_cell(&table, "%s", format == TABLE_MD ? claim_reference(article) : article);
+        table_cell(&table, "%s", format == TABLE_MD ? claim_reference(source) : source);
         table_cell(&table, "%zu", all);
         for (int v = 0; v < TELLING_VERDICTS; v++)
             table_cell(&table, "%zu", count[v]);
@@ -47,16 +47,16 @@ static void print_sum(FILE *out, const struct tellings *t)
     static const char *const what[] = {"hold", "do not", "hold in part", "cannot be told",
                                        "are open"};
     char text[TEXT];
-    size_t count[TELLING_VERDICTS], used = 0;
-    const size_t all = tellings_count(t, NULL, count);
+    size_t count[TELLING_VERDICTS], own[TELLING_VERDICTS], used = 0;
+    const size_t all = tellings_count(t, NULL, count), n_own = tellings_count(t, claim_own, own);
 
-    used += (size_t)snprintf(text, sizeof text, "%zu claims: ", all);
+    used += (size_t)snprintf(text, sizeof text, "%zu claims: ", all - n_own);
     for (int v = 0; v < TELLING_VERDICTS; v++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%zu %s", v ? ", " : "",
-                                 count[v], what[v]);
+                                 count[v] - own[v], what[v]);
     snprintf(text + used, sizeof text - used,
-             ". b, c: another clause, or a question added. All of a claim: --id C24; a quote: "
-             "--search TEXT.");
+             "; and %zu questions of ours. b, c: another clause, or such a question. All of a "
+             "claim: --id C24; a quote: --search TEXT.", n_own);
     table_wrap(out, text, 0, 0);
     fputs("\n\n", out);
 }

@@ -18,7 +18,7 @@ static const char *add_count(struct section *s, const char *said, size_t n, cons
     return n == 0 ? said : section_text(s, "%s%s %zu %s", said, *said ? "," : "", n, words);
 }
 
-/* "73 claims: 33 hold here, 18 do not, ..." */
+/* Of the articles' sentences: "73 claims: 33 hold here, 18 do not, ...; 12 questions of our own". */
 static void find(const struct tellings *t, struct section *s)
 {
     static const char *const words[][2] = {
@@ -28,13 +28,16 @@ static void find(const struct tellings *t, struct section *s)
         [CLAIM_NOT_TESTABLE] = {"cannot be told", "cannot be told"},
         [CLAIM_OPEN] = {"is open", "are open"},
     };
-    size_t count[TELLING_VERDICTS];
-    const size_t n = tellings_count(t, NULL, count);
+    size_t count[TELLING_VERDICTS], own[TELLING_VERDICTS];
+    const size_t all = tellings_count(t, NULL, count), n_own = tellings_count(t, claim_own, own);
     const char *said = "";
 
-    for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++)
-        said = add_count(s, said, count[verdict], words[verdict][count[verdict] != 1]);
-    s->finding = section_text(s, "%zu claims:%s.", n, said);
+    for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++) {
+        const size_t n = count[verdict] - own[verdict];
+        said = add_count(s, said, n, words[verdict][n != 1]);
+    }
+    s->finding = section_text(s, "%zu claims:%s; and %zu questions of our own.", all - n_own, said,
+                              n_own);
 }
 
 /* An article with its title, without the date: "AUTHOR, TITLE, 3 July 2025". */
@@ -57,16 +60,16 @@ static void tabulate(const struct tellings *t, struct section *s)
 {
     struct column columns[1 + TELLING_VERDICTS] = {{NULL, "article", NULL, 'l'}};
     size_t count[TELLING_VERDICTS];
-    const char *article;
+    const char *source;
 
     for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++)
         columns[1 + verdict] =
             (struct column){NULL, telling_word((enum claim_verdict)verdict), "", 'r'};
     struct grid *grid = section_grid(s, columns, 1 + TELLING_VERDICTS);
-    for (size_t i = 0; (article = claim_article(i)); i++) {
-        if (tellings_count(t, article, count) == 0)
+    for (size_t i = 0; (source = claim_source(i)); i++) {
+        if (tellings_count(t, source, count) == 0)
             continue;
-        grid_text(grid, title_of(article, s));
+        grid_text(grid, title_of(source, s));
         for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++)
             put_count(grid, count[verdict]);
     }

@@ -203,7 +203,7 @@ bool figure_weights(struct drawing *d)
 
 /* --- claims ----------------------------------------------------------------------------------- */
 
-enum { ARTICLES_MOST = 12, CLAIMS_MOST = 512 };
+enum { SOURCES_MOST = 12, CLAIMS_MOST = 512 };
 
 /* By verdict: no, partly, yes, then what cannot be told and what is open. */
 static const struct {
@@ -216,7 +216,7 @@ static const struct {
                 {CLAIM_OPEN, CHART_UNKNOWN}};
 enum { VERDICTS = sizeof verdicts / sizeof verdicts[0] };
 
-static size_t fill_group(struct drawing *d, const char *article, struct chart_box *boxes,
+static size_t fill_group(struct drawing *d, const char *source, struct chart_box *boxes,
                          size_t room)
 {
     const struct tellings *claims = &d->page->claims;
@@ -225,7 +225,7 @@ static size_t fill_group(struct drawing *d, const char *article, struct chart_bo
     for (size_t v = 0; v < VERDICTS; v++)
         for (size_t i = 0; i < claims->n && n < room; i++) {
             const struct telling *one = &claims->telling[i];
-            if (strcmp(one->claim->article, article) || one->finding.verdict != verdicts[v].verdict)
+            if (!claim_is_of(one->claim, source) || one->finding.verdict != verdicts[v].verdict)
                 continue;
             boxes[n++] = (struct chart_box){
                 one->claim->id, /* a phone shows no tooltips */
@@ -244,14 +244,14 @@ bool figure_claims(struct drawing *d)
                                             {"yes", CHART_YES, CHART_NO_MARK},
                                             {"can't tell, or open", CHART_UNKNOWN, CHART_NO_MARK}};
     struct chart_box *boxes = calloc(CLAIMS_MOST, sizeof *boxes);
-    struct chart_group groups[ARTICLES_MOST];
+    struct chart_group groups[SOURCES_MOST];
     size_t n_groups = 0, n = 0;
 
-    const char *article;
-    for (size_t i = 0; boxes && n_groups < ARTICLES_MOST && (article = claim_article(i)); i++) {
-        const size_t held = fill_group(d, article, boxes + n, CLAIMS_MOST - n);
+    const char *source;
+    for (size_t i = 0; boxes && n_groups < SOURCES_MOST && (source = claim_source(i)); i++) {
+        const size_t held = fill_group(d, source, boxes + n, CLAIMS_MOST - n);
         if (held > 0)
-            groups[n_groups++] = (struct chart_group){claim_reference(article), boxes + n, held};
+            groups[n_groups++] = (struct chart_group){claim_reference(source), boxes + n, held};
         n += held;
     }
     const struct chart_boxes chart = {.title = d->section->finding,
@@ -263,8 +263,8 @@ bool figure_claims(struct drawing *d)
         chart_boxes(d->out, &chart, d->width, d->standalone);
     free(boxes);
     d->how =
-        "Each box is a sentence of an article, tested by a rule with controls, and leads to its "
-        "quote, the rule and the evidence.";
+        "Each box is a sentence of an article, or a question of our own, tested by a rule with "
+        "controls, and leads to its quote, the rule and the evidence.";
     return n > 0;
 }
 

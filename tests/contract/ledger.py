@@ -61,7 +61,10 @@ def faults_of(document):
                                       not all(k["as_it_must"] for k in c["controls"])) else []
     counted = collections.Counter(c["verdict"] for c in document["claims"])
     totals = {v.lower().replace(" ", "_"): counted[v] for v in (*DECIDED, "NOT TESTABLE", "OPEN")}
+    own = collections.Counter(c["verdict"] for c in document["claims"] if c["clause"] == "")
+    own = {v.lower().replace(" ", "_"): own[v] for v in (*DECIDED, "NOT TESTABLE", "OPEN")}
     f["the totals are those of the claims"] += [] if totals == document["totals"] else [str(totals)]
+    f["own questions are counted apart"] += [] if own == document["own"] else [str(own)]
     return f
 
 
@@ -75,7 +78,8 @@ def check_document(board, document):
               "a class for what cannot be told": {"verdict": "NOT TESTABLE", "why": None},
               "a decided claim has figures": {"figures": [], "parts": []},
               "a decided claim has both controls, as they must be": {"controls": []},
-              "the totals are those of the claims": {"verdict": "OPEN"}}
+              "the totals are those of the claims": {"verdict": "OPEN"},
+              "own questions are counted apart": {"clause": ""}}
     sound = next(c for c in document["claims"] if c["verdict"] == "REPRODUCED")
     for rule, plant in plants.items():
         planted = dict(document, claims=[dict(c, **plant) if c is sound else c for c in document["claims"]])

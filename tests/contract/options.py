@@ -431,11 +431,24 @@ def stdin():
         check(status == 2 and "not a regular file" in said, f"{asked[0]} of a FIFO: refused", said)
 
 
+def folders():
+    """A folder of two boards is none of either."""
+    for name, bundle in (("a.json", "results/nvidia-l40s/2026-11-22.json"), ("b.json", "small.json")):
+        os.makedirs(os.path.join(work, "two"), exist_ok=True)
+        shutil.copy(os.path.join(GOLDEN, bundle), os.path.join(work, "two", name))
+    for asked in (["report", "two"], ["claims", "two"], ["floor", "two"], ["compare", "two", SOME],
+                  ["compare", SOME, "two"]):
+        status, out, said = run(asked)
+        check(status == 2 and not out and said.count("\n") == 1 and "expected one board's" in said,
+              f"{' '.join(asked)}: refused", said)
+
+
 plant_whole()
 BUNDLES, SOME, PRIMITIVES = compared(), some(), primitives()
 words()
 helps()
 stdin()
+folders()
 status, _, said = run(["compare", BUNDLES[0], BUNDLES[2]])
 check(status == 2 and "--allow ecc" in said, "without --allow=ecc nothing is compared", said)
 for command in sys.argv[2:] or commands():

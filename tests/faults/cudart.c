@@ -618,8 +618,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n)
 {
     ENTER();
-    *n = graph->n < *n ? graph->n : *n;
-    memcpy(nodes, graph->nodes, *n * sizeof *nodes);
+    *n = !nodes || graph->n < *n ? graph->n : *n;
+    if (nodes)
+        memcpy(nodes, graph->nodes, *n * sizeof *nodes);
     return cudaSuccess;
 }
 
