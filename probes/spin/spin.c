@@ -165,7 +165,7 @@ static void measure(struct probe_run *r)
 
 const struct probe probe = {
     .name = "spin",
-    .what = "Does the instrument measure what it is known to be shown?",
+    .what = "Does the instrument measure a wait whose length is known?",
     .method = 2,
     .needs = PROBE_GPU,
     .metrics = metrics,

@@ -46,7 +46,7 @@ static const struct derived_metric metrics[] = {
     {"derived.capacity", "bytes", "higher", "level=l1|l2_near|l2",
      "footprint at which memory_latency.curve has left one plateau by a tenth of the way to the "
      "next; by its footprints of every round where these say the same as all"},
-    {"derived.bytes_in_flight", "bytes", "higher", "level,warps,loads",
+    {"derived.bytes_in_flight", "bytes", "lower", "level,warps,loads",
      "per SM, what occupancy.read_rate would need in flight at the latency of an idle GPU "
      "(memory_latency.load_time): by Little's law what is in flight, until the memory is the "
      "limit"},

@@ -435,10 +435,11 @@ static void print_history(FILE *out, enum question question, const struct histor
     size_t sets, cards;
     history_count(history, &sets, &cards);
     if (question == DID_IT_MATTER && sets == 0)
-        fprintf(out, "spread: no other committed set of this board: 1 %% and two timer ticks\n");
+        fprintf(out, "spread: no other committed set of this board has two bundles: 1 %% and two "
+                     "timer ticks\n");
     else if (question == DID_IT_MATTER)
-        fprintf(out, "spread: within %zu other committed set%s of this board, %zu card%s\n", sets,
-                sets == 1 ? "" : "s", cards, cards == 1 ? "" : "s");
+        fprintf(out, "spread: within %zu other committed set%s of this board\n", sets,
+                sets == 1 ? "" : "s");
     else if (cards < 2)
         fprintf(out, "spread: of %s known: 3 %%\n", cards == 1 ? "one card" : "no other card");
     else
@@ -554,7 +555,7 @@ static const struct argp_option options_table[] = {
     {.name = "metric", .key = KEY_METRIC, .arg = "GLOB", .doc = "Only metrics whose id matches"},
     {.name = "format", .key = KEY_FORMAT, .arg = "text|md|tsv|json", .doc = "Default: text"},
     {.name = "allow", .key = KEY_ALLOW, .arg = "KEY",
-     .doc = "Compare although this condition differs: board, n_sm, ecc or mig"},
+     .doc = "Compare although this condition differs: board, n_sm, ecc, mig or mps"},
     {.name = "worse", .key = KEY_WORSE,
      .doc = "Exit 1 for power, energy and errors that are WORSE, too"},
     {.name = "strict", .key = KEY_STRICT,

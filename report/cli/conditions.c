@@ -39,7 +39,7 @@ enum { BOARD = 0, N_CONDITIONS = sizeof conditions / sizeof conditions[0] };
 bool condition_known(const char *key)
 {
     for (size_t i = 0; i < N_CONDITIONS; i++)
-        if (!strcmp(conditions[i].key, key))
+        if (conditions[i].forbids && !strcmp(conditions[i].key, key))
             return true;
     return false;
 }
@@ -49,7 +49,9 @@ const char *condition_keys(char *text, size_t size)
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < N_CONDITIONS && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? " " : "", conditions[i].key);
+        if (conditions[i].forbids)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "",
+                                     conditions[i].key);
     return text;
 }
 

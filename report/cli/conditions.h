@@ -11,10 +11,10 @@
 
 enum { CONDITIONS_MAX = 32 };
 
-/* True when `key` names a condition, for --allow. */
+/* True when `key` names a condition that can forbid a comparison, for --allow. */
 bool condition_known(const char *key);
 
-/* All keys, separated by blanks. */
+/* All such keys, separated by blanks. */
 const char *condition_keys(char *text, size_t size);
 
 /* The first condition that makes two bundles incomparable and is not in `allowed` (n names), or

@@ -84,7 +84,12 @@ static const char *say_times(char text[32], double ns)
 /* Bytes beside a rate: both by thousands. */
 static const char *say_bytes(char text[32], double bytes)
 {
-    snprintf(text, 32, bytes < 1e9 ? "%.3g MB" : "%.3g GB", bytes / (bytes < 1e9 ? 1e6 : 1e9));
+    if (bytes < 1e9)
+        snprintf(text, 32, "%.3g MB", bytes / 1e6);
+    else if (bytes < 1e12)
+        snprintf(text, 32, "%.3g GB", bytes / 1e9);
+    else
+        snprintf(text, 32, "%.3g TB", bytes / 1e12);
     return text;
 }
 

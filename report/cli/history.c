@@ -164,19 +164,21 @@ struct spread history_spread(const struct history *history, const struct row *ro
 
 void history_count(const struct history *history, size_t *sets, size_t *cards)
 {
-    const struct part *seen[SETS_MAX];
+    const struct part *seen[HISTORY_BUNDLES];
+    size_t n = 0;
+
     *sets = *cards = 0;
     for (size_t i = 0; i < history->n; i++) {
         const struct part *part = history->bundles[i].n_parts ? history->bundles[i].parts : NULL;
-        bool is_new_set = true, is_new_card = true;
+        size_t of_set = 0, of_card = 0;
         if (!part || is_compared(history, part))
             continue;
-        for (size_t k = 0; k < *sets; k++) {
-            is_new_set = is_new_set && !is_same_set(seen[k], part);
-            is_new_card = is_new_card && !is_same_card(seen[k], part);
+        for (size_t k = 0; k < n; k++) {
+            of_set += is_same_set(seen[k], part);
+            of_card += is_same_card(seen[k], part);
         }
-        *cards += is_new_card;
-        if (is_new_set)
-            seen[(*sets)++] = part;
+        *cards += of_card == 0;
+        *sets += of_set == 1; /* the second makes a scatter */
+        seen[n++] = part;
     }
 }

@@ -34,7 +34,8 @@ void history_close(struct history *history);
 
 struct spread history_spread(const struct history *history, const struct row *row);
 
-/* How many cards, and how many sets of them, the history holds of any metric. */
+/* What the spreads rest on: how many sets of two bundles and more, and how many cards, the history
+ * holds of any metric. */
 void history_count(const struct history *history, size_t *sets, size_t *cards);
 
 #endif

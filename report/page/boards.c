@@ -387,7 +387,7 @@ static const char *differing(struct section *s, const json_t *differs)
         const char *word = section_text(s, "%s", key);
         said = section_text(s, "%s%s%s", said, *said ? ", " : "", word);
         if (!is_shown(key))
-            said = section_text(s, "%s (%.40s, %.40s)", said,
+            said = section_text(s, "%s (%.80s, %.80s)", said,
                                 json_string_value(json_array_get(values, 0)),
                                 json_string_value(json_array_get(values, 1)));
     }

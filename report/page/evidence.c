@@ -109,7 +109,7 @@ static void say_interval(const struct evidence *e, char *text, size_t size)
     memcpy(sorted, e->spread, e->n_spreads * sizeof sorted[0]);
     qsort(sorted, e->n_spreads, sizeof sorted[0], ascending);
     text_append(text, size,
-           " Interval (95 %%, order statistics): +-%.2g %% or less for half of the "
+           " Interval (95 %% or more, order statistics): +-%.2g %% or less for half of the "
            "numbers, +-%.2g %% at most.",
            100 * sorted[(e->n_spreads - 1) / 2], 100 * sorted[e->n_spreads - 1]);
 }

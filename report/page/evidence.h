@@ -17,7 +17,7 @@ struct evidence {
     const struct summary *summary;
     size_t n, n_few, n_quoted;       /* numbers; of few rounds; of another card */
     size_t least_runs, most_runs;    /* of those that are not of few rounds */
-    double spread[EVIDENCE_SPREADS]; /* half the interval over the centre */
+    double spread[EVIDENCE_SPREADS]; /* the larger side of the interval over the centre */
     size_t n_spreads;
     struct evidence_source source[EVIDENCE_SOURCES];
     size_t n_sources;

@@ -118,9 +118,13 @@ void html_conditions(FILE *out, const struct page *page, size_t number)
 static const char title[] = "gpufloor: a GPU microbenchmark and latency-floor suite";
 static const char authors[] = "The gpufloor authors";
 
+/* As a reader of the tree finds it: what is committed begins with results/, wherever the tree is. */
 static const char *path_of(const struct bundle *bundle)
 {
-    return bundle->path && strcmp(bundle->path, "-") != 0 ? bundle->path : "BUNDLE.json";
+    if (!bundle->path || !strcmp(bundle->path, "-"))
+        return "BUNDLE.json";
+    const char *const committed = strstr(bundle->path, "/results/");
+    return committed ? committed + 1 : bundle->path;
 }
 
 /* The code that measured it. */

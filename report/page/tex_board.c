@@ -118,7 +118,7 @@ void emit_tex_board(FILE *out, const struct summary *summary)
 
 static const char definitions[] =
     "% \\gpufloor{NAME}          the number with its unit: 4.63~TB/s\n"
-    "% \\gpufloorinterval{NAME}  its 95 % interval, from least to greatest\n"
+    "% \\gpufloorinterval{NAME}  its interval of 95 % or more, from least to greatest\n"
     "% \\gpufloorid{NAME}        the metric that it is\n"
     "% Another board's in the same paper: \\gpufloorof{BOARD}{NAME}, and \\gpufloorboard chooses "
     "the\n"

@@ -123,6 +123,9 @@ check(len(own_events("x.c", "    return gpu_elapsed_ns(start, stop);")) == 1, "a
 check_none([path for path in OWN_EVENTS if "gpu_elapsed_ns(" not in read_text(os.path.join(ROOT, path))],
            "files that time by events of their own do so")
 
+template = re.search(r"Copy `(probes/\w+/)`", read_text(os.path.join(ROOT, "CONTRIBUTING.md")))
+check(template and not any(path.startswith(template[1]) for path in (*OWN_EVENTS, *UNGATED)),
+      "the probe that CONTRIBUTING has copied breaks no rule under another name", template and template[0])
 check_none(over_all(long_function, ".c", ".h", ".cu", ".cuh"), "functions fit a screen")
 check_none(over_all(long_line, ".c", ".h", ".cu", ".cuh", folders=(*SOURCES, "tests")),
            f"a line has at most {COLUMNS} columns")
