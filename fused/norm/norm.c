@@ -168,7 +168,9 @@ static size_t forms(struct probe_run *r, const struct operator_set *s, size_t me
                                                                        : OPERATOR_OWN,
                                            .is_thrice = v->properties & UNSAFE,
                                            .bytes = norm_bytes(v, rows, cols),
-                                           .memory = norm_memory(o, v, rows, cols),
+                                           /* one kernel moves once what it touches */
+                                           .memory = is_part ? norm_bytes(v, rows, cols)
+                                                             : norm_memory(o, v, rows, cols),
                                            .kernels = (unsigned)v->steps,
                                            .launch = launch,
                                            .plan = v};
