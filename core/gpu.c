@@ -92,6 +92,15 @@ const struct gpu_facts *gpu_facts(const struct probe_run *r)
     return &r->gpu->facts;
 }
 
+unsigned gpu_even_threads(uint32_t vectors, uint32_t loads, uint32_t most)
+{
+    for (uint32_t turns = 1;; turns++) {
+        const uint32_t each = loads * turns, threads = ((vectors + each - 1) / each + 31) / 32 * 32;
+        if (threads <= most)
+            return threads;
+    }
+}
+
 const char *gpu_pci_bus(const struct probe_run *r)
 {
     return r->gpu->pci_bus;

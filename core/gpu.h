@@ -39,6 +39,11 @@ struct gpu_facts {
     double pin_rate;             /* bytes/s: memory clock x bus width x 2 transfers per clock */
 };
 const struct gpu_facts *gpu_facts(const struct probe_run *r);
+
+/* Threads of a block over so many vectors, whole warps and `most` at most: chosen so that each has
+ * the same to do in every turn of `loads` vectors, in as few turns as can be. */
+unsigned gpu_even_threads(uint32_t vectors, uint32_t loads, uint32_t most);
+
 const char *gpu_pci_bus(const struct probe_run *r); /* "00000000:04:00.0" */
 
 /* The run's stream: all work of the run is ordered on it. */

@@ -156,8 +156,8 @@ static double measure_long(struct probe_run *r, const struct decode_kernels *k)
 
 /* --- extreme scores -------------------------------------------------------------------------- */
 
-/* Returns false in a round that leaves out its cases; all cases that are measured once are then
- * left out, too. */
+/* Returns false in a round that leaves out its cases; all other cases of two rounds are then left
+ * out, too. */
 static bool measure_stable(struct probe_run *r, const struct decode_kernels *k)
 {
     static const struct decode_extreme extremes[] = {

@@ -49,8 +49,7 @@ ROPE_KERNEL(rope_append_e4m3, cache_e4m3, true, true)
 // sass-all: kernel=attention_decode_rope_append_int8 ldg128na=2 local=0
 ROPE_KERNEL(rope_append_int8, cache_int8, true, true)
 
-// Copies rows of 8-bit numbers from a buffer (`q`, laid out like k and v: batch x kv_heads x 128
-// each) into the cache.
+// Copies rows of 8-bit numbers (`k` and `v`, batch x kv_heads x 128 each) into the cache.
 // sass-all: ldg128na=1 stg128=1 local=0
 extern "C" __global__ void __launch_bounds__(ROPE_THREADS)
     attention_decode_store(const __grid_constant__ struct rope_args a)

@@ -6,7 +6,7 @@
 #include "fused/attention_decode/args.h"
 #include "fused/common/operation.h"
 
-/* Four cases, cold, measured once per bundle. `metric` is a slope of time. */
+/* Four cases, cold, in every round. `metric` is a slope of time. */
 void decode_measure_gemv(struct probe_run *r, int metric);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/draw.h"
+#include "fused/common/rope.h"
 
 PROBE_IMAGE(attention_decode);
 
@@ -97,17 +98,13 @@ static void choose_splits(struct decode_tensors *t, int n_sm)
     t->exchanges = splits > 1 && splits * pairs <= n_sm;
 }
 
-/* cos and sin of the last position, base 500000 as in Llama 3. */
+/* cos and sin of the last position. */
 static void *turn_of(struct probe_run *r, const struct decode_shape *s)
 {
     const size_t bytes = (size_t)s->d / 2 * 2 * sizeof(float);
     float *host = probe_host_alloc(r, bytes);
     void *turn = gpu_alloc(r, bytes, "cosines and sines");
-    for (int i = 0; i < s->d / 2; i++) {
-        const double angle = (s->context - 1) * pow(500000, -2.0 * i / s->d);
-        host[2 * i] = (float)cos(angle);
-        host[2 * i + 1] = (float)sin(angle);
-    }
+    rope_angles(host, (uint32_t)s->d, (uint32_t)s->context - 1);
     gpu_to_device(r, turn, host, bytes);
     free(host);
     return turn;

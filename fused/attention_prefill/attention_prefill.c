@@ -147,6 +147,8 @@ static void set_first(struct probe_run *r, const struct prefill_problem *p, cons
 
 static void measure_stable(struct probe_run *r, enum gpu_type type)
 {
+    if (!probe_is_due(r, PROBE_TWICE))
+        return;
     static const char *const impls[] = {"fused", "mma", "naive"};
     const struct operator_shape shape = {{2, 2, 128, 200, PREFILL_CAUSAL}, (int)type};
     struct operator_set s =

@@ -337,6 +337,8 @@ static void measure_quality(struct probe_run *r, const struct fused_operator *o,
     struct operator_form forms[OPERATOR_FORMS];
     char keys[KEYS_MAX];
 
+    if (!probe_is_due(r, PROBE_TWICE) && !(o->adversaries && probe_in_full(r)))
+        return;
     shape.type = type;
     struct operator_set s = operator_open(r, o, &shape, OPERATOR_MAIN, 1, OPERATOR_FIXED);
     for (size_t member = 0; member < o->n_members; member++) {
@@ -424,13 +426,24 @@ static struct operator_shape cut(const struct fused_operator *o, const struct op
     return shape;
 }
 
-/* Has an earlier sweep the same shape, once both are cut to a few rows? */
+static bool holds_all(unsigned all, unsigned some)
+{
+    return (all & some) == some;
+}
+
+/* Has an earlier sweep run all of this one's forms at the same shape, once both are cut to a few
+ * rows? */
 static bool is_cut_alike(const struct fused_operator *o, size_t i)
 {
-    const struct operator_shape shape = cut(o, &o->sweeps[i]);
+    const struct operator_sweep *w = &o->sweeps[i];
+    const struct operator_shape shape = cut(o, w);
+
     for (size_t k = 0; k < i; k++) {
-        const struct operator_shape other = cut(o, &o->sweeps[k]);
-        if (!(o->sweeps[k].flags & PROBE_DEEP) && !memcmp(&shape, &other, sizeof shape))
+        const struct operator_sweep *before = &o->sweeps[k];
+        const struct operator_shape other = cut(o, before);
+        if (!(before->flags & PROBE_DEEP) && !memcmp(&shape, &other, sizeof shape) &&
+            holds_all(before->members, w->members) && holds_all(before->groups, w->groups) &&
+            holds_all(before->conditions, w->conditions))
             return true;
     }
     return false;
@@ -438,9 +451,11 @@ static bool is_cut_alike(const struct fused_operator *o, size_t i)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-/* The one shape of the command line. */
+/* The one shape of the command line, or its type. */
 static bool is_given(const struct probe_run *r, const struct fused_operator *o)
 {
+    if (probe_parameter_given(r, "type"))
+        return true;
     for (size_t i = 0; i < OPERATOR_DIMS && o->dims[i]; i++)
         if (probe_parameter(r, o->dims[i]) > 0)
             return true;

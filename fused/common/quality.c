@@ -53,7 +53,7 @@ void quality_faults(struct probe_run *r, const struct quality_results *q,
     int planted = 0, caught = 0;
 
     CUDA(cudaMemcpyAsync(right, q->memory, bytes, cudaMemcpyDeviceToDevice, gpu_stream(r)));
-    probe_require(r, !is_wrong(r, self), "verification passes what no fault was planted in");
+    probe_require(r, !is_wrong(r, self), "verification accepts the unchanged results");
     for (uint32_t fault = 0; fault < N_QUALITY_FAULTS; fault++) {
         struct quality_fault_args args = {.memory = q->memory,
                                           .rows = q->rows,

@@ -1,4 +1,4 @@
-// A read of the memory that nothing but its rate is for.
+// A read of memory for its rate alone: nobody uses what is read.
 #ifndef FUSED_COMMON_TOGETHER_CUH
 #define FUSED_COMMON_TOGETHER_CUH
 

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "core/draw.h"
+#include "fused/common/rope.h"
 #include "fused/decoder_layer/args.h"
 
 PROBE_IMAGE(decoder_layer_fill);
 
 enum {
-    ROPE_BASE = 500000, /* of Llama 3 */
     NORM_SPREAD = 8,    /* a norm's weights are 1, and a standard deviation of 1/8 */
 };
 
@@ -79,11 +79,7 @@ static void fill_rope(struct probe_run *r, const struct decoder_tensors *t)
 {
     const uint32_t d = t->p.model.shape.head_dim;
     float *host = probe_host_alloc(r, d * sizeof *host);
-    for (uint32_t i = 0; i < d / 2; i++) {
-        const double angle = (t->p.context - 1) * pow(ROPE_BASE, -2.0 * i / d);
-        host[2 * i] = (float)cos(angle);
-        host[2 * i + 1] = (float)sin(angle);
-    }
+    rope_angles(host, d, t->p.context - 1);
     gpu_to_device(r, t->rope, host, d * sizeof *host);
     free(host);
 }

@@ -39,11 +39,11 @@
  * the first round), with a tanh that is good to 2^-11 of its argument, for which verification
  * allows.
  *
- * Traps. One behind the other, the product whose loop ended before the power limit noticed won by
- * 10 %. At 16384 rows the searches of different processes chose different products, by which the
- * finished one was 5 % faster than one kernel behind it, or 1 % slower: the first look at each must
- * not decide, as the GPU slows down meanwhile, and the product alone takes what the finished one is
- * made of where that is faster. A bias that lies in memory, asked for at the end of
+ * Traps. Timed one after the other, the product whose loop ended before the power limit acted
+ * looked 10 % faster. At 16384 rows the searches of different processes chose different products,
+ * by which the finished one was 5 % faster than one kernel behind it, or 1 % slower: the first look
+ * at each must not decide, as the GPU slows down meanwhile, and the product alone takes what the
+ * finished one is made of where that is faster. A bias that lies in memory, asked for at the end of
  * a block, cost 2 us: a prefetch during the main loop hides it. A part of Q, K and V by itself
  * would be found in the L2 by the search: it walks all of the weights. */
 #include <math.h>
@@ -79,7 +79,7 @@ static const struct probe_parameter parameters[] = {
 static bool is_given(const struct probe_run *r)
 {
     return probe_parameter(r, "m") > 0 || probe_parameter(r, "n") > 0 ||
-           probe_parameter(r, "k") > 0;
+           probe_parameter(r, "k") > 0 || probe_parameter_given(r, "type");
 }
 
 /* A way through and its name. */

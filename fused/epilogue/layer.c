@@ -238,6 +238,7 @@ void epilogue_prepare(struct probe_run *r, const void *self)
                                          : product_for(r, l, form->finish);
     if (!form->way)
         probe_skip(r, "%s", l->tools->no_blas);
+    pool_poison(r, &l->middle);
     pool_poison(r, &l->out);
     pool_poison(r, &l->quantised);
 }

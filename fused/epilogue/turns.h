@@ -3,7 +3,7 @@
  * rows takes 178 us on an H200 in its first 20 ms and 195 us from then on, when the power limit has
  * noticed: one behind the other, the one whose loop ends early would win by 10 %. Each has its own
  * case, as operation_measure() makes it, mode=graph, l2=cold; the first one's loop decides how
- * long, and is left after 24 passes: several operations share what a case may take. */
+ * long. */
 #ifndef FUSED_EPILOGUE_TURNS_H
 #define FUSED_EPILOGUE_TURNS_H
 

@@ -13,7 +13,6 @@ enum {
     HARM_ROW_COLUMNS = 131072, /* of a wide row: 128 a thread */
     HARM_CLUSTER = 8, /* blocks that share a wide row */
     HARM_CLUSTER_THREADS = 512,
-    HARM_PARTS_MOST = 256, /* blocks that share a long row */
     HARM_PHASE_THREADS = 256,
     HARM_TILE = 24576, /* fp32: 96 KiB of shared memory */
     HARM_TRIALS = 256, /* multiply-adds a vector of the compute-bound kernel */

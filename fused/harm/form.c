@@ -116,13 +116,13 @@ static double verify(struct probe_run *r, const void *self, const char *when)
                                                        .what = form->what},
                              when);
     if (t->in2.memory)
-        error = run_verifier(r,
-                             (struct harm_verify_args){.in = t->in2.memory,
-                                                       .out = t->out2.memory,
-                                                       .rows = 1,
-                                                       .columns = (uint32_t)t->second,
-                                                       .what = form->what2},
-                             when);
+        error = fmax(error, run_verifier(r,
+                                         (struct harm_verify_args){.in = t->in2.memory,
+                                                                   .out = t->out2.memory,
+                                                                   .rows = 1,
+                                                                   .columns = (uint32_t)t->second,
+                                                                   .what = form->what2},
+                                         when));
     return error;
 }
 
@@ -138,11 +138,16 @@ static int resident(const struct harm_kernel *k, struct cudaFuncAttributes *fact
     return blocks;
 }
 
-/* Of the first kernel, which is the whole of a fused one. */
+/* Of the kernel that moves the most. */
 static void describe(struct probe_run *r, const void *self)
 {
-    const struct harm_kernel *k = &((const struct harm_form *)self)->kernels[0];
+    const struct harm_form *form = self;
+    const struct harm_kernel *k = &form->kernels[0];
     struct cudaFuncAttributes facts;
+
+    for (int i = 1; i < form->n; i++)
+        if (form->kernels[i].does.bytes > k->does.bytes)
+            k = &form->kernels[i];
     const int blocks = resident(k, &facts);
     probe_value(r, HARM_REGISTERS, facts.numRegs);
     probe_value(r, HARM_LOCAL, (double)facts.localSizeBytes);

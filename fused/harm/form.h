@@ -46,8 +46,8 @@ struct harm_form {
     const char *name;
     struct harm_kernel kernels[2];
     int n;
-    double extra_bytes;         /* that two kernels move beyond one */
-    enum harm_what what, what2; /* to be looked at in out and out2 */
+    double extra_bytes;         /* moved beyond what one kernel must */
+    enum harm_what what, what2; /* which reference `out` is held against, and which `out2` */
 };
 
 /* A case; nothing where this GPU lacks a kernel or the shared memory for it. */

@@ -27,14 +27,15 @@
  * phases has 187500 elements for each tile, as many as in the probe's own size.
  *
  * Inside the timed region: the operations, between two events; modes: common/operation.h.
- * Expected on an H200: streams fused 130 us; unfused 1.8 times that by its bytes, 1.5 as far as
- * sums that are read again for every four arrays come from the L2; capped at 32 more than that: its
+ * Expected on an H200: streams fused 130 us; unfused 1.8 times that by its bytes, 1.5 times if the
+ * sums, read again for every four arrays, come from the L2; capped at 32 more than that: its
  * local memory, 1.3 KiB a thread and 2.7 MB an SM, fits no cache. One block reads 0.1 TB/s: the
  * long row takes 15 us in one kernel, 4 in two. Half of the warps of `memory` have half of the
  * bytes in flight, 16 KiB an SM, too few for full bandwidth; `compute` has four independent chains
  * a thread, and needs few warps.
  *
- * Local memory is not in `bytes`, which counts operands and results: that is the harm. */
+ * `bytes` counts operands and results. It leaves out local memory, whose traffic is the harm that
+ * is measured here. */
 #include <math.h>
 #include <string.h>
 

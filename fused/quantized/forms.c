@@ -83,14 +83,9 @@ static void launch_scalar(struct probe_run *r, const struct operator_set *s,
                0, &a);
 }
 
-/* A block so large that each thread has the same to do in every turn, in as few turns as can be. */
 static unsigned threads_of(uint32_t vectors)
 {
-    for (uint32_t turns = 1;; turns++) {
-        uint32_t each = BF16_LOADS * turns, threads = ((vectors + each - 1) / each + 31) / 32 * 32;
-        if (threads <= BF16_THREADS)
-            return threads;
-    }
+    return gpu_even_threads(vectors, BF16_LOADS, BF16_THREADS);
 }
 
 /* By our GEMV; by cuBLAS where it is not said how many kernels there are. */

@@ -137,14 +137,9 @@ static void launch_staying(struct probe_run *r, const void *self, size_t set)
     gpu_launch_shape(r, l->stays[form->impl], &shape, &a);
 }
 
-/* A block so large that each thread has the same to do in every turn, in as few turns as can be. */
 static unsigned threads_of(uint32_t vectors)
 {
-    for (uint32_t turns = 1;; turns++) {
-        uint32_t each = TWO_LOADS * turns, threads = ((vectors + each - 1) / each + 31) / 32 * 32;
-        if (threads <= TWO_THREADS)
-            return threads;
-    }
+    return gpu_even_threads(vectors, TWO_LOADS, TWO_THREADS);
 }
 
 static void launch_up(struct probe_run *r, const struct two_gemv_layer *l, size_t set,

@@ -43,8 +43,8 @@ bool two_gemv_is_here(const struct two_gemv_form *form);
 void two_gemv_launch(struct probe_run *r, const void *self, size_t set);
 void two_gemv_poison(struct probe_run *r, const void *self);
 
-/* Of DRAM, which multiplies W1 of `set`: the set whose W2 comes with it, by what that set's own W1
- * gave half of all sets ago. */
+/* For DRAM: a launch multiplies W1 of `set`, and W2 of another set, which this returns. The
+ * intermediate for that W2 was written half of all sets earlier. */
 size_t two_gemv_second_set(const struct two_gemv_layer *l, size_t set);
 
 #endif

@@ -117,6 +117,8 @@ static bool is_told(const struct probe_run *r, const struct operation *o, enum t
 
 static void measure_layer(struct probe_run *r, int model, int hidden, unsigned flags)
 {
+    if (!probe_is_due(r, flags) && !probe_is_due(r, PROBE_DEEP))
+        return;
     struct two_gemv_layer l = two_gemv_layer_of(r, model, hidden, probe_seed(r));
     const struct condition cold = {.cold = true}, stream = {.cold = true, .stream = true};
     char keys[96];

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 
 #include "fused/common/decoder/reference.h"
+#include "fused/common/rope.h"
 
-enum { ROPE_BASE = 500000, NORM_SPREAD = 8 };
+enum { NORM_SPREAD = 8 };
 
 static uint64_t cache_bytes(const struct decoder_problem *p)
 {
@@ -84,11 +85,7 @@ float *bench_angles(const struct bench *b)
 {
     const uint32_t d = b->whole.model.shape.head_dim;
     float *rope = probe_host_alloc(b->r, d * sizeof *rope);
-    for (uint32_t i = 0; i < d / 2; i++) {
-        const double angle = (b->whole.context - 1) * pow(ROPE_BASE, -2.0 * i / d);
-        rope[2 * i] = (float)cos(angle);
-        rope[2 * i + 1] = (float)sin(angle);
-    }
+    rope_angles(rope, d, b->whole.context - 1);
     return rope;
 }
 

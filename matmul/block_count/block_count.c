@@ -179,7 +179,7 @@ struct plan {
     struct way way;
     const struct count *grid, *tiles;
     bool alone, cold;
-    bool parts; /* in every round; else in the first and the last */
+    bool parts; /* in every round; else in three */
     unsigned flags;
 };
 
@@ -199,8 +199,8 @@ static const struct wgmma_gemm_tile *wgmma_tile(struct probe_run *r, const char 
 /* --- one case --------------------------------------------------------------------------------- */
 
 /* Counts of blocks, and the timeline if there is one. Only for whole products: with one block after
- * another it would show the wave and not the kernel. Not for cases of every round, because two
- * rounds would not agree. */
+ * another it would show the wave and not the kernel. Only for cases of every round: those of three
+ * would not agree. */
 static void count_blocks(struct probe_run *r, const struct ways *ways, const struct product *p,
                          const struct plan *plan, const struct geometry *g)
 {
@@ -354,7 +354,7 @@ static void measure_plan(struct probe_run *r, const struct ways *ways, const str
 {
     const unsigned once = plan.parts ? 0 : PROBE_THRICE;
 
-    if ((plan.flags & PROBE_DEEP) && !probe_deep(r))
+    if (!probe_is_due(r, plan.flags))
         return;
     if (plan.cold && !product_is_cold(r, p) && !probe_is_check_run(r))
         return;

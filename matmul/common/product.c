@@ -71,8 +71,9 @@ bool product_asked(struct probe_run *r, struct product_shape *shape)
 
     for (size_t i = 0; i < PROBE_LENGTH(sizes); i++) {
         size[i] = probe_parameter(r, sizes[i]);
-        any = any || probe_parameter_given(r, sizes[i]);
     }
+    for (size_t i = 0; i < probe.n_parameters; i++) /* its type, too, or its layout */
+        any = any || probe_parameter_given(r, probe.parameters[i].name);
     if (!any)
         return false;
     const char *why = product_why_refused(size[0], size[1], size[2]);

@@ -99,8 +99,8 @@ enum { WAY_SAMPLED_US = 400 }; /* enough for samples */
 double way_quick_ns(struct probe_run *r, const struct ways *ways, const struct product *p,
                     const struct way *w, size_t sets);
 
-/* Index of the fastest. Each is timed once; those within a tenth of the fastest are then replayed
- * in turn, and the least slope of medians wins. Results are not verified here. */
+/* Index of the fastest. Each is looked at shortly; those within a tenth of the fastest are then
+ * replayed in turn, and the least slope of medians wins. Results are not verified here. */
 size_t ways_fastest(struct probe_run *r, const struct ways *ways, const struct product *p,
                     const struct way *list, size_t n, size_t sets);
 

@@ -323,6 +323,7 @@ static void measure_power(struct probe_run *r, const struct ways *ways, int size
     const struct way *way = sizes_way(r, ways, &s, CUBLAS);
     if (!way) {
         sizes_say_missing(r, ways, POWER, CUBLAS);
+        sizes_subject_close(r, &s);
         return;
     }
     struct gpu_graph graph = way_graph(r, ways, &s.product, way, n, 1);

@@ -243,15 +243,9 @@ static double verify(struct probe_run *r, const struct gemv *g, const struct mat
 
 /* --- a product ------------------------------------------------------------------------------- */
 
-/* Threads of a block: chosen so that all have the same work in every turn, in as few turns as
- * possible. */
 static unsigned threads_of(uint32_t vectors)
 {
-    for (uint32_t turns = 1;; turns++) {
-        uint32_t each = GEMV_LOADS * turns, threads = ((vectors + each - 1) / each + 31) / 32 * 32;
-        if (threads <= GEMV_THREADS)
-            return threads;
-    }
+    return gpu_even_threads(vectors, GEMV_LOADS, GEMV_THREADS);
 }
 
 static void multiply(struct probe_run *r, const struct gemv *g, const struct matrix *m,

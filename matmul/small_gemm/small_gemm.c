@@ -122,6 +122,8 @@ static void sample(struct probe_run *r, const struct ways *ways, const struct pr
 static void measure_way(struct probe_run *r, const struct ways *ways, const struct product *p,
                         struct way w, bool cold, unsigned flags)
 {
+    if (!probe_is_due(r, flags))
+        return;
     const struct product_shape *s = &p->shape;
     const bool library = w.impl == WAY_CUBLAS, ready = way_open(r, ways, p, &w);
     char split[16] = "auto";
@@ -178,6 +180,8 @@ static void measure_asked(struct probe_run *r, const struct ways *ways,
  * library's and that of the tile that is best at this size. For bf16: the same two. */
 static void measure_type(struct probe_run *r, const struct ways *ways, enum gpu_type type)
 {
+    if (type != GPU_FP16 && !probe_is_due(r, PROBE_THRICE) && !probe_is_due(r, PROBE_DEEP))
+        return;
     struct product p = product_of(r, SIZE, SIZE, SIZE, type);
 
     for (int cold = 0; cold <= 1; cold++) {

@@ -20,8 +20,8 @@ struct folder_tree {
 /* Reads all bundles of a folder. For each probe it takes the newest bundle that was measured by the
  * kernels of this tree and in which none of its checks failed, if there is one; else the newest
  * that was measured by these kernels; else the newest that holds the probe, with its rows marked
- * stale. False, with one line in why that starts with the path, if one cannot be read or if they are
- * of several boards. */
+ * stale. False, with one line in why that starts with the path, if one cannot be read or if they
+ * are of several boards. */
 bool folder_open(struct bundle *bundle, const char *folder, const struct folder_tree *tree,
                  char why[DOCUMENT_WHY]);
 

@@ -18,7 +18,8 @@ static const char *add_count(struct section *s, const char *said, size_t n, cons
     return n == 0 ? said : section_text(s, "%s%s %zu %s", said, *said ? "," : "", n, words);
 }
 
-/* Of the articles' sentences: "73 claims: 33 hold here, 18 do not, ...; 12 questions of our own". */
+/* Of the articles' sentences: "73 claims: 33 hold here, 18 do not, ...; 12 questions of our
+ * own". */
 static void find(const struct tellings *t, struct section *s)
 {
     static const char *const words[][2] = {

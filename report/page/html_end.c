@@ -118,7 +118,8 @@ void html_conditions(FILE *out, const struct page *page, size_t number)
 static const char title[] = "gpufloor: a GPU microbenchmark and latency-floor suite";
 static const char authors[] = "The gpufloor authors";
 
-/* As a reader of the tree finds it: what is committed begins with results/, wherever the tree is. */
+/* As a reader of the tree finds it: what is committed begins with results/, wherever the tree
+ * is. */
 static const char *path_of(const struct bundle *bundle)
 {
     if (!bundle->path || !strcmp(bundle->path, "-"))
