@@ -178,11 +178,19 @@ static void drop_glitches(double *mhz, size_t n)
     }
 }
 
-/* How far the SM clock moved while the case was sampled, relative to its median. */
+/* How far the SM clock moved while the case was sampled, relative to its median. The readings stay
+ * as they are: who asks again filters them once, too. */
 static double clock_moved(struct probe_run *r, struct stat_summary *clock)
 {
-    drop_glitches(r->clock_mhz, r->n_clock);
-    *clock = stat_summarise(r->clock_mhz, r->n_clock);
+    double *mhz = malloc(r->n_clock * sizeof *mhz + 1);
+
+    if (!mhz)
+        probe_fail(r, "out of memory");
+    if (r->n_clock > 0)
+        memcpy(mhz, r->clock_mhz, r->n_clock * sizeof *mhz);
+    drop_glitches(mhz, r->n_clock);
+    *clock = stat_summarise(mhz, r->n_clock);
+    free(mhz);
     return r->n_clock > 0 ? (clock->max - clock->min) / clock->median : 0;
 }
 

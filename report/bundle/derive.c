@@ -478,7 +478,7 @@ static void derive_bytes_in_flight(const struct rows *rows, struct rows *made, d
         if (!(load = load_time_of(rows, level)))
             continue;
         renamed(id, "derived.bytes_in_flight", rate);
-        struct row *bytes = rows_get(made, id, "bytes", ROW_HIGHER);
+        struct row *bytes = rows_get(made, id, "bytes", ROW_LOWER); /* needed: a cost */
         if (!bytes)
             return;
         bytes->method = rate->method;

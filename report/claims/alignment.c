@@ -130,7 +130,8 @@ static void count_layout(const struct bundle *bundle, const struct beside *b, st
     rule_say(f->evidence, "%s%s %.2f%s", l->n ? ", " : "", b->name, over.centre,
              changed ? " (another kernel)" : "");
     l->n++;
-    l->worst = fmax(l->worst, over.centre);
+    if (changed)
+        l->worst = fmax(l->worst, over.centre);
     l->other += changed;
     l->costly +=
         changed && rule_place(&over, 1 + RULE_LIMIT(f, C86_COSTS), INFINITY) == PLACE_INSIDE;

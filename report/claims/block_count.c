@@ -248,23 +248,29 @@ static void say_loss(const struct bundle *bundle, struct finding *f)
              of_small[3] / of_large[3]);
 }
 
-/* The best split and persistent rows: is one of them as fast as the best with few blocks? */
-static bool say_others(const struct bundle *bundle, enum cube_kernel kernel, const struct row *few,
-                       struct finding *f)
+/* The best split and persistent rows against the best with few blocks: how many there are, and how
+ * many are slower, and as fast. In the rest the interval holds the limit. */
+struct filled {
+    size_t n, slower, as_fast;
+};
+
+static void say_others(const struct bundle *bundle, enum cube_kernel kernel, const struct row *few,
+                       struct filled *filled, struct finding *f)
 {
     static const char *const names[] = {
         [CUBE_SPLIT] = "split along k", [CUBE_PERSISTENT] = "persistent or stream-K"};
-    bool as_fast = false;
     struct row row;
 
     for (enum cube_group g = CUBE_SPLIT; g <= CUBE_PERSISTENT; g++)
         if (cube_best(bundle, kernel, g, false, &row, f)) {
             const struct row ratio = rule_ratio(f, &row, few);
-            as_fast = as_fast || cube_slower(&ratio, f) != CLAIM_REPRODUCED;
+            const enum claim_verdict slower = cube_slower(&ratio, f);
+            filled->n++;
+            filled->slower += slower == CLAIM_REPRODUCED;
+            filled->as_fast += slower == CLAIM_REFUTED;
             rule_say(f->evidence, ", %s ", names[g]);
             cube_say(bundle, &row, f);
         }
-    return as_fast;
 }
 
 static const struct need staircase_needs[] = {
@@ -305,8 +311,9 @@ static bool take_our_controls(const struct bundle *bundle, enum cube_kernel kern
 static void judge_c24b(const struct bundle *bundle, struct finding *f)
 {
     const double n_sm = bundle_sms(bundle);
-    bool positive = false, negative = false, as_fast = false;
+    bool positive = false, negative = false;
     size_t n = 0, lost = 0, kept = 0;
+    struct filled filled = {0};
     struct row few, many;
 
     for (enum cube_kernel k = 0; k < CUBE_KERNELS; k++) {
@@ -320,7 +327,7 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
         cube_say(bundle, &few, f);
         rule_say(f->evidence, ", as many or more ");
         cube_say(bundle, &many, f);
-        as_fast = say_others(bundle, k, &few, f) || as_fast;
+        say_others(bundle, k, &few, &filled, f);
         rule_say_figure(f, "ratio", &ratio);
         rule_say_part(f, cube_kernel_names[k], here, &ratio, 1 + C24_DELTA);
         lost += here == CLAIM_REPRODUCED;
@@ -335,12 +342,17 @@ static void judge_c24b(const struct bundle *bundle, struct finding *f)
     }
     say_loss(bundle, f);
     say_where_it_goes(bundle, n_sm, f);
-    rule_say_part(f, "split or persistent grids", !as_fast ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL,
-                  NAN);
+    const bool all_slower = filled.slower == filled.n;
+    if (filled.n > 0)
+        rule_say_part(f, "split or persistent grids",
+                      all_slower           ? CLAIM_REPRODUCED
+                      : filled.as_fast > 0 ? CLAIM_REFUTED
+                                           : CLAIM_MIXED,
+                      NULL, NAN);
     rule_conclude(f,
-                  lost == n && !as_fast ? CLAIM_REPRODUCED
-                  : kept == n           ? CLAIM_REFUTED
-                                        : CLAIM_MIXED,
+                  lost == n && all_slower ? CLAIM_REPRODUCED
+                  : kept == n             ? CLAIM_REFUTED
+                                          : CLAIM_MIXED,
                   positive, negative);
 }
 

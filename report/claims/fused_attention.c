@@ -201,12 +201,14 @@ static void judge_c55c(const struct bundle *bundle, struct finding *f)
     const struct row twice = rule_ratio(f, &time, &product);
     const double none = RULE_LIMIT(f, C55C_NONE);
     const bool sees = fused_at_least(&seen, RULE_LIMIT(f, C55C_SEEN));
-    const bool positive = sees && fused_at_least(&twice, RULE_LIMIT(f, C55_RATIO));
-    const bool negative = fused_at_least(&other, none);
+    const bool longer_takes = fused_at_least(&twice, RULE_LIMIT(f, C55_RATIO));
+    const bool positive = sees && longer_takes, negative = fused_at_least(&other, none);
     rule_say_row(f, "4096 tokens, fp16, causal: bytes written to device memory by counters, fused",
                  &fused);
     rule_say_row(f, "three kernels", &chain);
     rule_say_control(f, true, sees, "three kernels write the scores, of which counters see", &seen);
+    rule_say_control(f, true, longer_takes, "three kernels take longer than one of them, times",
+                     &twice);
     rule_say_control(f, false, negative, "three kernels at 8192 tokens write none, over 4096",
                      &other);
     rule_say_figure(f, "fused", &fused);

@@ -315,8 +315,8 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-22",
      .plain =
-         {.yes = "Of {n} fused kernels one takes {most} times the memory of separate ones.",
-          .no = "Of {n} fused kernels none takes over {most} times the memory of separate ones."},
+         {.yes = "Of {n} fused cases one takes {most} times the memory of separate kernels.",
+          .no = "Of {n} fused cases none takes over {most} times the memory of separate ones."},
      .surprise = 3,
      .statement =
          "Some fused variant takes more than 1.1 times the device memory of the unfused one.",

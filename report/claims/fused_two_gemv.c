@@ -183,10 +183,13 @@ static void judge_c28a(const struct bundle *bundle, struct finding *f)
     const struct row total = rule_quotient(&shared, &bytes);
     rule_say_row(f, "bytes saved over bytes predicted, by counters", &saved);
     const bool sees = rule_place(&total, 1 - within, 1 + within) == PLACE_INSIDE;
-    const bool positive = sees && fused_at_least(&chain, RULE_LIMIT(f, C28A_CHAIN));
+    const bool chain_costs = fused_at_least(&chain, RULE_LIMIT(f, C28A_CHAIN));
+    const bool positive = sees && chain_costs;
     const bool negative = rule_place(&none, -within, within) == PLACE_INSIDE;
     rule_say_control(f, true, sees, "bytes by counters over bytes by count, of the whole layer",
                      &total);
+    rule_say_control(f, true, chain_costs, "three kernels of a chain take longer than one, times",
+                     &chain);
     rule_say_control(f, false, negative,
                      "an intermediate that stays in the L2 saves 0.10 of them, too", &none);
     rule_say_figure(f, "saved", &saved);

@@ -271,7 +271,7 @@ static void judge_c49(const struct bundle *bundle, struct finding *f)
     const struct row share = explained(row, &design, SHARE_OF_VARIANCE, f);
     const struct row dealt = explained(row, &other, SHARE_OF_VARIANCE, f);
     const double tenth = RULE_LIMIT(f, C49_TENTH);
-    const bool costs = each.low > 0, negative = dealt.high < tenth;
+    const bool costs = each.low > 0, none = each.high <= 0, negative = dealt.high < tenth;
     const enum claim_verdict by_share = rule_band(rule_place(&share, tenth, INFINITY));
     rule_say(f->evidence, "least squares over %d shapes by %d packagings", C49_SHAPES, C49_WAYS);
     rule_say_row(f, "a kernel more takes", &each);
@@ -281,12 +281,16 @@ static void judge_c49(const struct bundle *bundle, struct finding *f)
                      &dealt);
     rule_say_figure(f, "each", &each);
     rule_say_figure(f, "share", &share);
-    rule_say_part(f, "add time", costs ? CLAIM_REPRODUCED : CLAIM_REFUTED, &each, 0);
+    rule_say_part(f, "add time",
+                  costs  ? CLAIM_REPRODUCED
+                  : none ? CLAIM_REFUTED
+                         : CLAIM_MIXED,
+                  &each, 0);
     rule_say_part(f, "explain it", by_share, &share, C49_TENTH);
     rule_conclude(f,
-                  !costs                         ? CLAIM_REFUTED
-                  : by_share == CLAIM_REPRODUCED ? by_share
-                                                 : CLAIM_MIXED,
+                  none                                    ? CLAIM_REFUTED
+                  : costs && by_share == CLAIM_REPRODUCED ? by_share
+                                                          : CLAIM_MIXED,
                   positive, negative);
 }
 

@@ -233,8 +233,7 @@ static const struct claim claims[] = {
      .plain = {.yes = "By one warp on each SM device memory is read at {share:%} of the best rate, "
                       "less than {C13_SHARE:%}.",
                .no =
-                   "One warp an SM reads device memory, by copies, at {share:%} of the best by any "
-                   "number.",
+                   "One warp an SM reads device memory at {share:%} of the best by any number.",
                .partly = "Between: one warp on each SM reads device memory at {share:range} of the "
                          "best rate against a limit of {C13_SHARE}."},
      .surprise = 8,

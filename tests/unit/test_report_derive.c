@@ -200,6 +200,7 @@ static void from_rows(void **unused)
     row = rows_find(&rows, "derived.bytes_in_flight{level=hbm,warps=8,loads=2}");
     assert_non_null(row);
     assert_close(row->centre, 4e12 * 500e-9 / 100, 1e-9); /* 20 kB on each SM */
+    assert_int_equal(row->better, ROW_LOWER);
     assert_null(rows_find(&rows, "derived.bytes_in_flight{level=l2,warps=8,loads=2}"));
     row = rows_find(&rows, "derived.flops{m=1024,n=512,k=256,timer=event}");
     assert_non_null(row);
