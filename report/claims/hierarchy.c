@@ -170,16 +170,16 @@ static void judge_c54c(const struct bundle *bundle, struct finding *f)
     const struct row size = rule_ratio(f, &registers, &shared),
                      of_l2 = rule_ratio(f, &registers, &l2);
     const struct row of_global = rule_ratio(f, &registers, &global);
-    const struct row reversed = rule_ratio(f, &global, &registers);
-    const bool positive = of_global.high<1, negative = reversed.low> 1;
+    const struct row large = rule_ratio(f, &global, &shared);
+    const bool positive = of_global.high < 1, negative = !(large.high < 1);
 
     rule_say_row(f, "bytes of the registers of all SMs over those of shared memory", &size);
     rule_say_row(f, "over those of the L2", &of_l2);
     rule_say(f->evidence, "; a thread has at most 1020");
     rule_say_control(f, true, positive, "they are smaller than device memory, bytes over its",
                      &of_global);
-    rule_say_control(f, false, negative, "device memory is smaller than they, bytes over theirs",
-                     &reversed);
+    rule_say_control(f, false, negative,
+                     "device memory is smaller than shared memory, bytes over its", &large);
     rule_say_figure(f, "size", &size);
     rule_conclude(f,
                   size.high < 1   ? CLAIM_REPRODUCED
@@ -236,7 +236,7 @@ static const struct claim claims[] = {
      .quote =
          "Global memory is large but relatively slow. [...] Registers are extremely fast but tiny.",
      .clause = "",
-     .since = "2026-11-22",
+     .since = "2026-11-29T03:00Z",
      .plain = {.yes = "All registers hold {size} times the bytes of all shared memory: fewer.",
                .no = "All registers hold {size} times the bytes of all shared memory.",
                .partly = "Between: all registers hold {size:range} times the bytes of all shared "
@@ -245,7 +245,7 @@ static const struct claim claims[] = {
      .statement = "The registers of all SMs hold fewer bytes than their shared memory.",
      .rule = "REPRODUCED when they do, REFUTED when they hold at least as many. Positive control: "
              "they hold fewer than device memory. Negative control: device memory must not hold "
-             "fewer than they.",
+             "fewer than shared memory.",
      .judge = judge_c54c,
      .needs = NEEDS(c54c_needs)},
 };

@@ -197,10 +197,11 @@ static bool take_wide(const struct bundle *bundle, bool *positive, bool *negativ
         return false;
     const struct row faster = rule_ratio(f, &wide, &bytes), same = rule_ratio(f, &gap, &aligned);
     *positive = rule_place(&faster, 1 + RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_INSIDE;
-    *negative = rule_place(&same, 1 + RULE_LIMIT(f, C84_FASTER), INFINITY) == PLACE_BELOW;
+    const double faster_by = 1 + RULE_LIMIT(f, C84_FASTER);
+    *negative = rule_place(&same, 1 / faster_by, faster_by) == PLACE_INSIDE;
     rule_say_control(f, true, *positive, "16-byte over 1-byte loads from L2", &faster);
     rule_say_control(f, false, *negative,
-                     "16-byte loads of rows with a gap are 1.10 times as fast as without, at",
+                     "16-byte loads of rows with a gap run at another rate than without, at",
                      &same);
     return true;
 }
@@ -322,7 +323,7 @@ static const struct claim claims[] = {
      .quote = "Data layout choices determine whether memory access is coalesced and whether "
               "vectorized instructions can be used.",
      .clause = "whether vectorized instructions can be used",
-     .since = "2026-11-22",
+     .since = "2026-11-29T03:00Z",
      .plain = {.yes = "A 16-byte load faults 4 and 8 bytes off its alignment, and runs on it.",
                .no = "A 16-byte load runs 4 and 8 bytes off its alignment, too.",
                .partly = "A 16-byte load faults off its alignment: {parts}."},
@@ -333,7 +334,7 @@ static const struct claim claims[] = {
              "REFUTED when at neither, MIXED when at one. Positive control: aligned, 16-byte loads "
              "run as such: from L2 they are 1.10 times as fast as 1-byte loads. Negative control: "
              "16-byte loads of rows with a gap, whose addresses stay multiples of 16, must not be "
-             "1.10 times as fast as of rows without.",
+             "1.10 times as fast as of rows without, nor as slow.",
      .judge = judge_c84,
      .needs = NEEDS(fault_needs, wide_needs)},
     {.id = "C84b",

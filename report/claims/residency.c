@@ -19,8 +19,8 @@ struct config {
 #define CONFIGS "occupancy.resident_warps{*,local=0,*,carveout=100}"
 
 static const struct need resident_needs[] = {{NEED_ANY, CONFIG("resident_warps")}, NEEDS_END};
-static const struct need tally_needs[] = {
-    {NEED_ANY, CONFIGS}, {NEED_ANY, CONFIG("predicted_warps")}, NEEDS_END};
+static const struct need predicted_needs[] = {{NEED_ANY, CONFIG("predicted_warps")}, NEEDS_END};
+static const struct need tally_needs[] = {{NEED_ANY, CONFIGS}, NEEDS_END};
 
 static void config_id(char id[DOCUMENT_ID], const char *metric, const struct config *c)
 {
@@ -128,10 +128,13 @@ static void judge_c15(const struct bundle *bundle, struct finding *f)
         return;
 
     const bool binds = large.centre < without.centre, follows = shared.first < shared.last;
+    const bool reside =
+        without.centre == rule_centre_beside(bundle, &without, "occupancy.predicted_warps", f);
     rule_say_row(f, "with 32 KiB of shared memory a block, resident warps", &large);
     rule_say_row(f, "without", &without);
     say_swing(f, "with it, shared memory made 0 to 100 % of what an SM can give", &shared);
-    rule_say_control(f, true, without.centre > 1, "without shared memory warps reside", &without);
+    rule_say_control(f, true, reside, "without shared memory as many warps reside as the API says",
+                     &without);
     rule_say_control(f, false, !moves(&registers),
                      "a kernel without shared memory, bound by registers, changes with it, at",
                      &row);
@@ -146,7 +149,7 @@ static void judge_c15(const struct bundle *bundle, struct finding *f)
                   binds && follows     ? CLAIM_REPRODUCED
                   : !binds && !follows ? CLAIM_REFUTED
                                        : CLAIM_MIXED,
-                  without.centre > 1, !moves(&registers));
+                  reside, !moves(&registers));
 }
 
 /* Our universal. The negative control must not be one of the configurations that refute: if it came
@@ -277,7 +280,7 @@ static const struct claim claims[] = {
     {.id = "C15",
      .article = "smallest.ai",
      .quote = "But this is gated by the amount of available L1/shared memory per SM.",
-     .since = "2026-11-22",
+     .since = "2026-11-29T03:00Z",
      .plain = {.yes = "An SM holds {large} warps of blocks with 32 KiB of shared memory, {without} "
                       "without any.",
                .no = "An SM holds {large} warps of blocks with 32 KiB of shared memory, {without} "
@@ -289,10 +292,11 @@ static const struct claim claims[] = {
      .rule = "Blocks of 8 warps of 32 registers with 32 KiB of shared memory each. REPRODUCED when "
              "fewer warps reside than without shared memory, and more where 100 % of what an SM "
              "can give is shared memory than where it is 0 %; REFUTED when neither holds; MIXED "
-             "otherwise. Positive control: without shared memory more than one warp resides. "
+             "otherwise. Positive control: without shared memory as many warps reside as the "
+             "occupancy API says. "
              "Negative control: a kernel that registers limit must not change with that share.",
      .judge = judge_c15,
-     .needs = NEEDS(resident_needs)},
+     .needs = NEEDS(resident_needs, predicted_needs)},
     {.id = "C15b",
      .article = "smallest.ai",
      .quote = "But this is gated by the amount of available L1/shared memory per SM.",
@@ -313,7 +317,7 @@ static const struct claim claims[] = {
              "KiB a block of 8 warps of 32 registers bind. Negative control: a request for none, "
              "at carve-outs of 75 and 100 %, must not.",
      .judge = judge_c15b,
-     .needs = NEEDS(resident_needs, tally_needs)},
+     .needs = NEEDS(resident_needs, predicted_needs, tally_needs)},
     {.id = "C16",
      .article = "smallest.ai",
      .quote = "Every SM has to maintain the context of all its active warps\u2014registers, local "
