@@ -18,8 +18,7 @@ static const char *add_count(struct section *s, const char *said, size_t n, cons
     return n == 0 ? said : section_text(s, "%s%s %zu %s", said, *said ? "," : "", n, words);
 }
 
-/* Of the articles' sentences: "73 claims: 33 hold here, 18 do not, ...; 12 questions of our
- * own". */
+/* Of the articles' sentences: "73 claims: 33 hold here, 18 do not, ..." */
 static void find(const struct tellings *t, struct section *s)
 {
     static const char *const words[][2] = {
@@ -30,15 +29,14 @@ static void find(const struct tellings *t, struct section *s)
         [CLAIM_OPEN] = {"is open", "are open"},
     };
     size_t count[TELLING_VERDICTS], own[TELLING_VERDICTS];
-    const size_t all = tellings_count(t, NULL, count), n_own = tellings_count(t, claim_own, own);
+    const size_t n_all = tellings_count(t, NULL, count), n_own = tellings_count(t, claim_own, own);
     const char *said = "";
 
     for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++) {
         const size_t n = count[verdict] - own[verdict];
         said = add_count(s, said, n, words[verdict][n != 1]);
     }
-    s->finding = section_text(s, "%zu claims:%s; and %zu questions of our own.", all - n_own, said,
-                              n_own);
+    s->finding = section_text(s, "%zu claims:%s.", n_all - n_own, said);
 }
 
 /* An article with its title, without the date: "AUTHOR, TITLE, 3 July 2025". */
@@ -59,18 +57,21 @@ static void put_count(struct grid *grid, size_t n)
 
 static void tabulate(const struct tellings *t, struct section *s)
 {
-    struct column columns[1 + TELLING_VERDICTS] = {{NULL, "article", NULL, 'l'}};
     size_t count[TELLING_VERDICTS];
-    const char *source;
+    const size_t n_own = tellings_count(t, claim_own, count);
+    const char *head =
+        n_own ? section_text(s, "article (%zu questions of ours apart)", n_own) : "article";
+    struct column columns[1 + TELLING_VERDICTS] = {{NULL, head, NULL, 'l'}};
+    const char *article;
 
     for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++)
         columns[1 + verdict] =
             (struct column){NULL, telling_word((enum claim_verdict)verdict), "", 'r'};
     struct grid *grid = section_grid(s, columns, 1 + TELLING_VERDICTS);
-    for (size_t i = 0; (source = claim_source(i)); i++) {
-        if (tellings_count(t, source, count) == 0)
+    for (size_t i = 0; (article = claim_article(i)); i++) {
+        if (tellings_count(t, article, count) == 0)
             continue;
-        grid_text(grid, title_of(source, s));
+        grid_text(grid, title_of(article, s));
         for (int verdict = 0; verdict < TELLING_VERDICTS; verdict++)
             put_count(grid, count[verdict]);
     }
