@@ -40,8 +40,8 @@ struct gpu_facts {
 };
 const struct gpu_facts *gpu_facts(const struct probe_run *r);
 
-/* Threads of a block over so many vectors, whole warps and `most` at most: chosen so that each has
- * the same to do in every turn of `loads` vectors, in as few turns as can be. */
+/* Threads of a block over so many vectors, whole warps and `most` at most (32 or more): chosen so
+ * that each has the same to do in every turn of `loads` vectors, in as few turns as can be. */
 unsigned gpu_even_threads(uint32_t vectors, uint32_t loads, uint32_t most);
 
 const char *gpu_pci_bus(const struct probe_run *r); /* "00000000:04:00.0" */

@@ -178,17 +178,25 @@ static void drop_glitches(double *mhz, size_t n)
     }
 }
 
-/* How far the SM clock moved while the case was sampled, relative to its median. The readings stay
- * as they are: who asks again filters them once, too. */
-static double clock_moved(struct probe_run *r, struct stat_summary *clock)
+/* The readings of the clock without glitches. They themselves stay as they are: who asks again
+ * filters them once, too. Free what it returns. */
+static double *steady_readings(struct probe_run *r)
 {
     double *mhz = malloc(r->n_clock * sizeof *mhz + 1);
 
     if (!mhz)
-        probe_fail(r, "out of memory");
+        probe_fail(r, "out of host memory for samples");
     if (r->n_clock > 0)
         memcpy(mhz, r->clock_mhz, r->n_clock * sizeof *mhz);
     drop_glitches(mhz, r->n_clock);
+    return mhz;
+}
+
+/* How far the SM clock moved while the case was sampled, relative to its median. */
+static double clock_moved(struct probe_run *r, struct stat_summary *clock)
+{
+    double *mhz = steady_readings(r);
+
     *clock = stat_summarise(mhz, r->n_clock);
     free(mhz);
     return r->n_clock > 0 ? (clock->max - clock->min) / clock->median : 0;
@@ -235,13 +243,11 @@ static bool loop_is_full(struct probe_run *r, const char *why)
 static bool is_at_limit(struct probe_run *r)
 {
     const size_t n = r->n_clock, quarter = n / 4;
-    double *mhz = malloc(n * sizeof *mhz + 1);
+    double *mhz = steady_readings(r);
     bool is = false;
 
-    if (mhz && quarter > 0) {
+    if (quarter > 0) {
         double *last = mhz + n - quarter;
-        memcpy(mhz, r->clock_mhz, n * sizeof *mhz);
-        drop_glitches(mhz, n);
         stat_sort(mhz, quarter);
         stat_sort(last, quarter);
         const double now = stat_median(last, quarter);

@@ -8,7 +8,6 @@
 PROBE_IMAGE(softmax);
 PROBE_IMAGE(softmax_check);
 
-
 /* --- kernels --------------------------------------------------------------------------------- */
 
 const char *const softmax_kernel_names[N_KERNELS] = {

@@ -204,7 +204,7 @@ static const char *board_of(const struct bundle *bundle)
     return bundle->board ? bundle->board : "no GPU";
 }
 
-/* False, with one line in why that names the file, if they are of several boards. */
+/* False, with one line in why that names two of them, if they are of several boards. */
 static bool of_one_board(const struct bundle *bundles, size_t n, const char *folder,
                          char why[DOCUMENT_WHY])
 {

@@ -153,7 +153,8 @@ bool ledger_compare(FILE *out, const struct bundle *bundles, size_t n, const cha
     for (size_t i = 0; opened && i < t[0].n; i++)
         different += differs(t, n, i);
     if (opened) {
-        fprintf(out, "%zu of %zu claims have another word\n\n", different, t[0].n);
+        fprintf(out, "%zu of %zu claims and questions of ours have another word\n\n", different,
+                t[0].n);
         print_differing(out, bundles, t, n);
         print_counts(out, bundles, t, n);
     }

@@ -30,7 +30,7 @@ void ledger_totals(FILE *out, const struct tellings *t, enum table_format format
     table_print(out, &table, format, NULL);
 }
 
-/* "33 of 118 claims hold." */
+/* "33 of 118 claims and questions of ours hold." */
 static void print_kept(FILE *out, size_t n, int only)
 {
     static const char *const what[] = {"hold", "do not hold", "hold in part", "cannot be told",
@@ -39,7 +39,7 @@ static void print_kept(FILE *out, size_t n, int only)
 
     for (const struct claim *claim = claim_after(NULL); claim; claim = claim_after(claim))
         all++;
-    fprintf(out, "%zu of %zu claims %s.\n\n", n, all, what[only]);
+    fprintf(out, "%zu of %zu claims and questions of ours %s.\n\n", n, all, what[only]);
 }
 
 static void print_sum(FILE *out, const struct tellings *t)

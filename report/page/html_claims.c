@@ -63,7 +63,10 @@ void html_claims(FILE *out, const struct page *page)
     const struct tellings *claims = &page->claims;
 
     put_told(out, page_section(page, "claims"));
-    fprintf(out, "<details><summary>All %zu claims: quote, rule, evidence</summary>\n", claims->n);
+    fprintf(
+        out,
+        "<details><summary>All %zu claims and questions of ours: quote, rule, evidence</summary>\n",
+        claims->n);
     const char *article;
     for (size_t i = 0; (article = claim_article(i)); i++) {
         fputs("<h3>", out);

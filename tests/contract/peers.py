@@ -167,6 +167,32 @@ def check_known_answers(core):
         check(True, "a slope needs two amounts of work")
 
 
+def check_capture(core):
+    """A capture that fails is ended, and what went wrong is what is raised."""
+    sys.modules["peers_core"] = core
+    gpu_module = load(os.path.join(ROOT, "baselines/common/peers_gpu.py"))
+    calls = []
+
+    class Graph:
+        def __init__(self, keep_graph):
+            calls.append(keep_graph)
+
+        def capture_begin(self, capture_error_mode):
+            calls.append(capture_error_mode)
+
+        def capture_end(self):
+            calls.append("end")
+            raise RuntimeError("the capture is invalid")
+
+    gpu = object.__new__(gpu_module.Gpu)
+    gpu.torch = types.SimpleNamespace(cuda=types.SimpleNamespace(CUDAGraph=Graph))
+    try:
+        gpu.graph(lambda: 1 / 0)
+        check(False, "a capture that fails raises")
+    except ZeroDivisionError:
+        check(calls == [True, "thread_local", "end"], "a capture that fails is ended", str(calls))
+
+
 def check_loop(core):
     """How many passes the loop makes, for each reason to stop."""
     metric = core.Metric("t", "ns", "lower", "each", "event", "", "")
@@ -232,6 +258,7 @@ def main():
     check_known_answers(core)
     check_loop(core)
     check_limit(core)
+    check_capture(core)
     forms = set()
     for name in ("null", "host_memory"):
         forms |= check_probe_in_c(core, os.path.join(BUILD, "bin/probes", name))

@@ -98,13 +98,13 @@ SIZES = {
         ("n=384", "no", "m=1024, n=384: expected a multiple of 256, and one of 128 from 512 on")],
     "matmul/gemm_sizes": [
         ("m=1 n=1 k=1", "m=1,n=1,k=1,"), ("m=7 n=1009 k=13", "m=7,n=1009,k=13,"),
-        ("m=7", "no", "m, n and k must all be given")],
+        ("m=7", "no", "m, n and k must all be given"), ("layout=tn", "no", "m, n and k must all be given")],
     "matmul/gemv": [
         ("m=1009 k=4096", "m=1009,k=4096,"), ("m=1", "no", "both must be given, and k be a multiple of 8"),
         ("m=1 k=8", "no", "must be 3 x the L2")],
     "matmul/small_gemm": [
         ("m=1 n=1 k=1", "m=1,n=1,k=1,type=fp16,"), ("m=101 n=103 k=107 type=bf16", "m=101,n=103,k=107,type=bf16,"),
-        ("m=128", "no", "m, n and k must all be given"),
+        ("m=128", "no", "m, n and k must all be given"), ("type=bf16", "no", "m, n and k must all be given"),
         ("m=65536 n=65536 k=8", "no", "each of A, B and C must have fewer than 2^31 elements")],
 }
 
