@@ -3,7 +3,9 @@ result must be. Imported only where torch is installed. Each computes what the p
 computes that the report shows beside it, with the same constants; rows and cols are the keys of its
 rows:
 
-    bias_gelu_scale, rmsnorm_residual, layernorm, softmax     rows x cols of fp16
+    bias_gelu_scale, rmsnorm_residual, layernorm     rows x cols of fp16
+    softmax                scale 2.5, and each row masked beyond its own length, of rows x cols of
+                           fp16; the mask takes up to an eighth of a row, and never all of it
     rmsnorm_residual_fp8   codes of e4m3; a row's scale: its greatest magnitude over 448
     sampling               rows x cols logits, a token a row: penalty 1.2 on half of the vocabulary,
                            temperature 0.3, the 50 highest, of these the first that have 0.9 of
@@ -27,7 +29,7 @@ import torch
 
 f = torch.nn.functional
 HALF, BF16, FP32 = torch.float16, torch.bfloat16, torch.float32
-EPSILON, E4M3_MAX = 1e-5, 448
+EPSILON, E4M3_MAX, SOFTMAX_SCALE = 1e-5, 448, 2.5
 FP16_UNIT, FP16_TINY = 2 ** -11, 2 ** -25  # half a last place of 1, half of the smallest number
 PENALTY, TEMPERATURE, TOP_K, TOP_P = 1.2, 0.3, 50, 0.9
 GROUP, INNER_TILES = 128, 8  # columns that share a scale; a choice of the layout, the usual one
@@ -46,6 +48,7 @@ class Operator:
         self.faults = more.get("faults", faults_of_numbers)
         self.least_sets = more.get("least_sets", 1)
         self.backends = more.get("backends")
+        self.options = more.get("options", {})  # of the compiler, by the implementation's name
 
     def passes(self, judged):
         error, beyond = judged
@@ -130,14 +133,22 @@ def right_layernorm(rows, x, weight, bias):
     return over_deviation(x - x.mean(-1, keepdim=True)) * weight.double() + bias.double()
 
 
-def softmax(x, mask):
-    return torch.softmax(x * 0.125 + mask, -1)
+def softmax(x, lengths):
+    beyond = torch.arange(x.shape[-1], device=x.device) >= lengths
+    return torch.softmax((x * SOFTMAX_SCALE).masked_fill(beyond, -math.inf), -1)
 
 
-def right_softmax(rows, x, mask):
-    z = x[rows].double() * 0.125 + mask.double()
+def right_softmax(rows, x, lengths):
+    z = x[rows].double() * SOFTMAX_SCALE
+    z[torch.arange(x.shape[-1], device=x.device) >= lengths[rows]] = -math.inf
     e = (z - z.amax(-1, keepdim=True)).exp()
     return e / e.sum(-1, keepdim=True)
+
+
+def faults_of_softmax(operator, made, result):
+    x, lengths = made
+    yield "rows without their mask", operator.function(x, torch.full_like(lengths, x.shape[-1]))
+    yield from faults_of_numbers(operator, made, result)
 
 
 # --- codes ----------------------------------------------------------------------------------------
@@ -338,13 +349,13 @@ def operators(check, device="cuda"):
     def residual(r, c):
         return normal(r, c), normal(c)
 
-    def mask(_, c):  # a quarter of each row is masked
-        m = torch.zeros(c, dtype=HALF, device=device)
-        m[c - c // 4:] = -math.inf
-        return (m,)
-
     def of_softmax(r, c):
-        return of_rows("softmax", r, c, mask, softmax, right_softmax, 2e-3)
+        def make(r, c):
+            lengths = c - torch.randint(c // 8 + 1, (r, 1), dtype=torch.int32, device=device)
+            return normal(r, c), lengths
+        return operator("softmax", r, c, "fp16", make, softmax, by_rows(right_softmax), 2e-3,
+                        faults=faults_of_softmax,
+                        options={"multi_kernel": {"triton.multi_kernel": 1}})
 
     def of_sampling(r, c):
         def make(r, c):

@@ -10,11 +10,13 @@ N(0,1); fused_operators.py says what each computes, and what rows and cols are.
 
     impl=eager    as one writes it in PyTorch: torch.nn.functional where it has the operator
     impl=compile  the same function through torch.compile
+    impl=multi_kernel   torch.compile with its option triton.multi_kernel, which also tries a kernel
+                  that keeps a row in registers; softmax alone, for at norms it gains nothing
     impl=flash, impl=cudnn    scaled_dot_product_attention by that backend alone
 
-Cold: a graph of n and one of 2n operations rotate over sets of operands, more than 3 x L2, at most
-32 sets. Where an operation touches so few bytes that 32 sets are too few, it is warm: always the
-same set.
+Cold: a graph of n and one of 2n operations rotate over sets of operands and results, the operands
+more than 3 x L2, at most 32 sets. Where an operation touches so few bytes that 32 sets are too few,
+it is warm: always the same set.
 
 Results are judged against float64 before the timing and after it, and --check plants faults that
 must be found.
@@ -23,15 +25,16 @@ Inside the timed region: one replay of a graph between two events, after a kerne
 stream; the slope over the graphs. What prepares operands is outside: int4 weights lie there as
 PyTorch's product takes them, and the uniform numbers of sampling are operands.
 
-Measured on an H200 (9fcd464, seven rounds): compiled, residual and RMSNorm take 264 us (ours 276), and
-with codes in fp8 241 (245), LayerNorm 136 (136), bias, GELU and scale 170 (136), softmax over 4096
-columns 1289 (541). For 8192 tokens, causal, flash takes 1.74 ms and cuDNN 1.01 (0.89); for one query
-over 8192 keys cuDNN takes 14.6 us and flash 22.9 (12.1). On an H100 (three rounds, 28 November 2026; gpufloor's row of another card beside it): RMSNorm with codes compiled 320 us, eager
-1654 in eight kernels (ours 318); sampling of 256 x 128256 logits compiled 565 us in 23 kernels, eager
-1087 in 38 (ours 122), of one row 61 and 86 (ours 4.5); int4 at batch 1, 16 and 256 17.9, 68 and 1018
-us (ours 11.8, 18.3 and 103), where by count its kernel reads all weights once for every 16 x; up, gate
-and down 86 (ours 77 in two kernels, 80 in one); bias and GELU behind a product of one row, bf16, 16.9
-(ours 12.5).
+Measured on an H200 (9fcd464, seven rounds): compiled, residual and RMSNorm take 264 us (ours 276),
+and with codes in fp8 241 (245), LayerNorm 136 (136), bias, GELU and scale 170 (136), softmax over
+4096 columns 1289 (541). For 8192 tokens, causal, flash takes 1.74 ms and cuDNN 1.01 (0.89); for one
+query over 8192 keys cuDNN takes 14.6 us and flash 22.9 (12.1). On an H100 (three rounds, 28
+November 2026; gpufloor's row of another card beside it): RMSNorm with codes compiled 320 us, eager
+1654 in eight kernels (ours 318); sampling of 256 x 128256 logits compiled 565 us in 23 kernels,
+eager 1087 in 38 (ours 122), of one row 61 and 86 (ours 4.5); int4 at batch 1, 16 and 256 17.9, 68
+and 1018 us (ours 11.8, 18.3 and 103), where by count its kernel reads all weights once for every 16
+x; up, gate and down 86 (ours 77 in two kernels, 80 in one); bias and GELU behind a product of one
+row, bf16, 16.9 (ours 12.5).
 
 Traps. Memory that an operator allocates comes from the graph's own pool. A function that cannot be
 captured, a backend that refuses, or operands that cannot be made is left out, and the run says so.
@@ -54,7 +57,7 @@ ERROR = core.Metric("error", "ratio", "lower", "each", None, TIME.keys,
                     "relative Frobenius norm of the difference from float64; of tokens the share "
                     "that float64 would not draw")
 PROBE = {"name": "fused_peers", "what": "How fast are PyTorch's own forms of the fused operators?",
-         "method": 1, "needs": "gpu", "min_cc": 80, "metrics": (TIME, KERNELS, ERROR)}
+         "method": 2, "needs": "gpu", "min_cc": 80, "metrics": (TIME, KERNELS, ERROR)}
 SETS_MAX = 32
 
 
@@ -96,20 +99,27 @@ def ways(torch, operator):
                     return operator.function(*operands)
             return call
         return [(name, only(by_name[name])) for name in operator.backends]
-    return [("eager", operator.function),
-            ("compile", torch.compile(operator.function, dynamic=False))]
+    compiled = {"compile": {}, **operator.options}
+    return [("eager", operator.function)] + [
+        (name, torch.compile(operator.function, dynamic=False, options=options))
+        for name, options in compiled.items()]
 
 
 def graph_pair(gpu, sets, function):
     """Graphs of n and 2n operations, each a whole number of turns through the sets, the first set
-    last: its result is judged after the timing."""
-    keep, n = [], len(sets.sets)
+    last: its result is judged after the timing. Results lie in turns, too: one stays until its set
+    comes again, when the next has been made. Returns the graphs, and a list whose first element is
+    the last result."""
+    n = len(sets.sets)
+    kept = [None] * n
+
+    def operations(count):
+        for i in range(1, count + 1):
+            kept[i % n] = function(*sets.sets[i % n])
     least = 1 if bytes_of(sets.sets[0]) > 2 ** 28 else 8
-    n = -(-least // n) * n
-    pair = [(count, gpu.graph(lambda: keep.append(
-        [function(*sets.sets[(i + 1) % len(sets.sets)]) for i in range(count)][-1])))
-        for count in (n, 2 * n)]
-    return pair, keep
+    least = -(-least // n) * n
+    pair = [(count, gpu.graph(lambda: operations(count))) for count in (least, 2 * least)]
+    return pair, kept
 
 
 def judge(run, sets, impl, result, when):
@@ -129,7 +139,7 @@ def measure_way(run, gpu, sets, impl, function):
     try:
         result = function(*sets.sets[0])
         gpu.torch.cuda.synchronize()
-        pair, keep = graph_pair(gpu, sets, function)
+        pair, kept = graph_pair(gpu, sets, function)
     except (RuntimeError, NotImplementedError) as error:
         note = f"{o.name} by {impl} cannot be had here: {core.first_line(error)}"
         run.missing(TIME, note)
@@ -142,7 +152,7 @@ def measure_way(run, gpu, sets, impl, function):
     while run.more():
         for n, graph in pair:
             run.sample(TIME, n, gpu.timed_ns(run, graph.replay))
-    run.value(ERROR, judge(run, sets, impl, keep[-1], ", after timing"))
+    run.value(ERROR, judge(run, sets, impl, kept[0], ", after timing"))
     return result
 
 

@@ -9,7 +9,7 @@ import warnings
 
 import peers_core as core
 
-HOLD_NS, EVENT_PAIRS = 200000, 64
+HOLD_NS, HOLD_MOST_NS, EVENT_PAIRS = 200000, 5000000, 64
 
 
 class Gpu:
@@ -36,7 +36,7 @@ class Gpu:
         self.start, self.stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self.stamps = torch.zeros((2, self.n_sm, 2), dtype=torch.int64, device="cuda")
         self.seen = torch.zeros(self.n_sm, dtype=torch.int32, device="cuda")
-        self.watched, self.late, self.timed = None, 0, 0
+        self.hold_ns, self.watched, self.late, self.timed = HOLD_NS, None, 0, 0
         self.warm_up()
         run.ticks["event"] = self.event_tick_ns()
 
@@ -86,7 +86,7 @@ class Gpu:
     def timed_ns(self, run, work):
         """ns of `work` between two events, the SM clock read around it."""
         began = time.perf_counter_ns()
-        self.stamp(0, HOLD_NS)
+        self.stamp(0, self.hold_ns)
 
         self.start.record()
         work()
@@ -104,10 +104,13 @@ class Gpu:
         return self.start.elapsed_time(self.stop) * 1e6
 
     def watch(self, run, queued_ns):
-        """Records as a fact of the case: was everything queued before the stream was released?"""
+        """Records as a fact of the case: was everything queued before the stream was released?
+        Where it was not, the case's next pieces hold the stream for twice as long as that took."""
         if run.keys != self.watched:
-            self.watched, self.late, self.timed = run.keys, 0, 0
-        self.late, self.timed = self.late + (queued_ns > HOLD_NS), self.timed + 1
+            self.hold_ns, self.watched, self.late, self.timed = HOLD_NS, run.keys, 0, 0
+        self.late, self.timed = self.late + (queued_ns > self.hold_ns), self.timed + 1
+        if queued_ns > self.hold_ns:
+            self.hold_ns = min(2 * queued_ns, HOLD_MOST_NS)
         if run.keys:
             run.fact("queued_late", f"{self.late} of {self.timed}")
 

@@ -21,8 +21,9 @@ struct gelu_args {
     uint64_t vectors; /* rows x cols / 8 */
     uint32_t row_vectors; /* cols / 8, a power of two */
     float scale;
+    uint32_t keep, pad; /* see l2_policy of core/device/load.cuh */
 };
-ARGS_SIZE(struct gelu_args, 40);
+ARGS_SIZE(struct gelu_args, 48);
 
 /* The absolute error allowed to small results. In fp16: half of its smallest number. In bf16:
  * results that the division by an exponential flushes to zero, because the exponential exceeds

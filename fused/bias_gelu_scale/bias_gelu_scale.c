@@ -98,7 +98,8 @@ static void launch(struct probe_run *r, const struct operator_set *s, enum kerne
                           .bias = g->bias,
                           .vectors = g->bytes / 16,
                           .row_vectors = (uint32_t)s->shape.dim[COLS] / GELU_VECTOR,
-                          .scale = SCALE_BY};
+                          .scale = SCALE_BY,
+                          .keep = operation_keeps(r, (double)g->bytes)};
     bool is_small = a.vectors < (uint64_t)gpu_facts(r)->n_sm * GELU_THREADS * GELU_VECTORS;
     unsigned threads = is_small ? GELU_SMALL_THREADS : GELU_THREADS;
     uint64_t each = threads * (is_small ? 1 : GELU_VECTORS);

@@ -50,13 +50,14 @@ __device__ __forceinline__ void apply(const gelu_args &a)
 {
     uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
+    const l2_policy policy(a.keep); // small tensors fit into the L2
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         uint64_t at = first + i * THREADS;
         if (at < a.vectors)
-            x[i] = load_once(in + at);
+            x[i] = VECTORS == 1 ? load_once(in + at) : load_once(in + at, policy);
         if (BIAS)
             b[i] = __ldg(bias + (at & (a.row_vectors - 1)));
     }

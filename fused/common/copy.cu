@@ -8,12 +8,14 @@ template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const c
 {
     const uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4 *from = (const uint4 *)a.from;
+    const l2_policy policy(a.keep); // small buffers fit into the L2
     uint4 *to = (uint4 *)a.to, x[VECTORS];
 
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
         if (first + i * THREADS < a.vectors)
-            x[i] = load_once(from + first + i * THREADS);
+            x[i] = VECTORS == 1 ? load_once(from + first + i * THREADS)
+                                : load_once(from + first + i * THREADS, policy);
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
         if (first + i * THREADS < a.vectors)

@@ -238,7 +238,8 @@ static void copy_ours(struct probe_run *r, const void *self, size_t set)
     const struct copies *c = self;
     struct copy_args a = {.from = pool_at(&c->from, set),
                           .to = pool_at(&c->to, set),
-                          .vectors = c->from.bytes / 16};
+                          .vectors = c->from.bytes / 16,
+                          .keep = operation_keeps(r, (double)c->from.bytes)};
     bool is_small = a.vectors < (uint64_t)gpu_facts(r)->n_sm * COPY_THREADS * COPY_VECTORS;
     unsigned threads = is_small ? COPY_SMALL_THREADS : COPY_THREADS;
     uint64_t each = threads * (is_small ? 1 : COPY_VECTORS);

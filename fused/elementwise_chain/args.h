@@ -47,8 +47,9 @@ struct chain_args {
     uint32_t magic, bits; /* v / row_vectors == v * magic >> bits for all v below 2^31 */
     uint32_t rounds;      /* of the loop of chain_fma_loop */
     float scale, shift, leak, limit;
+    uint32_t keep, pad; /* see l2_policy of core/device/load.cuh */
 };
-ARGS_SIZE(struct chain_args, 64);
+ARGS_SIZE(struct chain_args, 72);
 
 /* v / d == v * magic >> bits for v below 2^31 (Granlund and Montgomery 1994). */
 static inline void chain_divide_by(uint32_t d, uint32_t *magic, uint32_t *bits)
@@ -71,6 +72,6 @@ struct chain_verify_args {
     int32_t only;                    /* this operator alone; -1: the chain of n */
     uint32_t is_fused;               /* rounded to the type at the end only */
 };
-ARGS_SIZE(struct chain_verify_args, 104);
+ARGS_SIZE(struct chain_verify_args, 112);
 
 #endif

@@ -119,7 +119,8 @@ static struct chain_args args_of(const struct operator_set *s, const void *in, v
 static void launch(struct probe_run *r, const struct operator_set *s, const cudaKernel_t kernel[2],
                    const void *in, void *out)
 {
-    const struct chain_args a = args_of(s, in, out);
+    struct chain_args a = args_of(s, in, out);
+    a.keep = operation_keeps(r, 16.0 * (double)a.vectors);
     const bool is_small = kernel[0] != kernel[1] &&
                           a.vectors < (uint64_t)gpu_facts(r)->n_sm * CHAIN_THREADS * CHAIN_VECTORS;
     const unsigned threads = is_small ? CHAIN_SMALL_THREADS : CHAIN_THREADS;

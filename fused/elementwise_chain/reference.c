@@ -43,7 +43,8 @@ double chain_lived(const struct live_args *a, enum chain_life life, int n, const
                    size_t i)
 {
     const struct chain_args c = {NULL, NULL, NULL,     0,        0,       0,
-                                 0,    0,    a->scale, a->shift, a->leak, a->limit};
+                                 0,    0,    a->scale, a->shift, a->leak, a->limit,
+                                 0,    0};
     double x[CHAIN_STEPS_MAX], ignored = 0, y;
 
     x[0] = (double)in[i];

@@ -31,7 +31,8 @@ struct norm_args {
     float *mean, *factor; /* one per row: passed between the three kernels of a LayerNorm */
     uint32_t rows, row_vectors; /* cols / 8 */
     float epsilon, one_over_cols;
-    uint32_t cluster, pad; /* blocks that share a row, a power of two */
+    uint32_t cluster; /* blocks that share a row, a power of two */
+    uint32_t keep;    /* see l2_policy of core/device/load.cuh */
 };
 ARGS_SIZE(struct norm_args, 96);
 

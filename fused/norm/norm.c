@@ -141,6 +141,7 @@ static void launch(struct probe_run *r, const struct operator_set *s, const stru
         const struct gpu_shape shape = {
             .grid = {l.blocks, 1, 1}, .block = l.threads, .cluster = l.cluster > 1 ? l.cluster : 0};
         a.cluster = l.cluster;
+        a.keep = operation_keeps(r, 2.0 * a.rows * s->shape.dim[COLS_DIM]);
         gpu_launch_shape(r, t->kernel[k][l.form], &shape, &a);
     }
 }

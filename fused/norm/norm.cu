@@ -21,9 +21,10 @@
 struct row_of {
     uint32_t vectors, last; // vectors of the row, 0 if there is no such row; number of the last one
     size_t start;           // its first vector; if there is no such row, that of the last row
+    l2_policy policy;
     __device__ __forceinline__ row_of(const norm_args &a, uint32_t row)
         : vectors(row < a.rows ? a.row_vectors : 0), last(a.row_vectors - 1),
-          start((size_t)min(row, a.rows - 1) * a.row_vectors)
+          start((size_t)min(row, a.rows - 1) * a.row_vectors), policy(a.keep)
     {
     }
 };
@@ -33,8 +34,10 @@ __device__ __forceinline__ void load_row(uint4 (&x)[VECTORS], const void *from, 
                                          const TEAM &team)
 {
 #pragma unroll
-    for (int i = 0; i < VECTORS; i++)
-        x[i] = load_once((const uint4 *)from + row.start + min(team.at(i), row.last));
+    for (int i = 0; i < VECTORS; i++) {
+        const uint4 *at = (const uint4 *)from + row.start + min(team.at(i), row.last);
+        x[i] = VECTORS == 1 ? load_once(at) : load_once(at, row.policy); // few rows fit into the L2
+    }
 }
 
 // The part of the weights or the bias that belongs to vector i.
@@ -329,16 +332,18 @@ __device__ __forceinline__ void apply(const norm_args &a)
 {
     const uint32_t first = blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint32_t end = a.rows * a.row_vectors;
+    const l2_policy policy(a.keep); // small tensors fit into the L2
     uint4 x[VECTORS], y[VECTORS] = {};
 
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         const uint32_t at = min(first + i * THREADS, end - 1);
-        x[i] = load_once((const uint4 *)a.in + at);
+        const uint4 *in = (const uint4 *)a.in + at, *residual = (const uint4 *)a.residual + at;
+        x[i] = VECTORS == 1 ? load_once(in) : load_once(in, policy);
         if (OPERATION::COLUMNS)
             y[i] = __ldg((const uint4 *)a.bias + at % a.row_vectors);
         else if (OPERATION::SECOND)
-            y[i] = load_once((const uint4 *)a.residual + at);
+            y[i] = VECTORS == 1 ? load_once(residual) : load_once(residual, policy);
     }
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)

@@ -60,6 +60,7 @@ void softmax_open(struct probe_run *r, struct operator_set *s)
     t->vectors = (t->cols + t->k.lanes - 1) / t->k.lanes;
     t->bytes = tensor_bytes(s);
     t->scale = SCALE_BY;
+    t->keep = operation_keeps(r, (double)t->bytes);
     t->in = operator_operand(r, s, type, t->bytes / gpu_type_size(type), "the logits");
     for (int i = 0; i < 2 && s->groups & (OPERATOR_UNFUSED | WITH_STORED); i++)
         t->middle[i] = operator_result(r, s, t->bytes, "an intermediate");

@@ -150,7 +150,8 @@ struct softmax_args softmax_args_of(const struct softmax *t, const struct softma
                                  .parts = p->parts,
                                  .slice = p->slice,
                                  .scale = t->scale,
-                                 .exponent = t->scale * SOFTMAX_LOG2_E};
+                                 .exponent = t->scale * SOFTMAX_LOG2_E,
+                                 .keep = t->keep};
 }
 
 static bool takes_one_row(const struct softmax_plan *p)

@@ -53,14 +53,15 @@ template <typename OPERATION, int N> __device__ __forceinline__ float of_all(con
         return of_all<OPERATION>(y);
 }
 
-// A thread's vectors, from `first` on.
-template <int V>
-__device__ __forceinline__ void fetch(const slice &s, uint32_t first, uint4 (&bits)[V])
+// A thread's vectors, from `first` on; how long the L2 keeps them may be given (an l2_policy).
+template <int V, typename... POLICY>
+__device__ __forceinline__ void fetch(const slice &s, uint32_t first, uint4 (&bits)[V],
+                                      const POLICY &...policy)
 {
 #pragma unroll
     for (int i = 0; i < V; i++)
         if (first + i * blockDim.x < s.end)
-            bits[i] = load_once(s.in + first + i * blockDim.x);
+            bits[i] = load_once(s.in + first + i * blockDim.x, policy...);
 }
 
 // Returns the part of these vectors, and leaves in e what will become their probabilities.
@@ -89,11 +90,12 @@ __device__ __forceinline__ part take(const slice &s, uint32_t first, const uint4
     return p;
 }
 
-template <typename T, int V>
-__device__ __forceinline__ part take(const slice &s, uint32_t first, float (&e)[V][lanes<T>])
+template <typename T, int V, typename... POLICY>
+__device__ __forceinline__ part take(const slice &s, uint32_t first, float (&e)[V][lanes<T>],
+                                     const POLICY &...policy)
 {
     uint4 bits[V];
-    fetch(s, first, bits);
+    fetch(s, first, bits, policy...);
     return take<T>(s, first, bits, e);
 }
 

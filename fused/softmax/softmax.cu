@@ -19,7 +19,7 @@ template <typename T> __device__ __forceinline__ void row(const softmax_args &a)
     const slice s = slice_of(a, blockIdx.x, 0);
     float e[SOFTMAX_VECTORS][lanes<T>];
 
-    const part own = take<T>(s, threadIdx.x, e);
+    const part own = take<T>(s, threadIdx.x, e, l2_policy(a.keep));
     const part all = block_merge(own, scratch, s.c);
     give<T>(s, threadIdx.x, e, share(own.most, all, s.c));
 }
@@ -77,7 +77,10 @@ __device__ __forceinline__ void held(const softmax_args &a)
     part own = {-CUDART_INF_F, 0};
     float x[lanes<T>];
 
-    h.each([&](uint32_t at, uint4 &held) { held = load_once(s.in + at); });
+    const l2_policy policy(a.keep); // with the rest it gains nothing
+    h.each([&](uint32_t at, uint4 &held) {
+        held = REST ? load_once(s.in + at) : load_once(s.in + at, policy);
+    });
     h.each([&](uint32_t at, uint4 &held) {
         h.logits(at, held, x);
         own.most = fmaxf(own.most, of_all<greatest>(x));
@@ -254,15 +257,16 @@ __device__ __forceinline__ void apply(const softmax_args &a)
     const slice s = slice_of(a, row, blockIdx.x % a.parts);
     const uint4 *mask = (const uint4 *)a.mask + (uint64_t)row * a.vectors;
     const uint32_t first = s.begin + threadIdx.x;
+    const l2_policy policy(a.keep);
     uint4 bits[SOFTMAX_VECTORS] = {}, more[SOFTMAX_VECTORS] = {};
 
 #pragma unroll
     for (int i = 0; i < SOFTMAX_VECTORS; i++)
         if (first + i * blockDim.x < s.end) {
             if (OPERATOR != FILL)
-                bits[i] = load_once(s.in + first + i * blockDim.x);
+                bits[i] = load_once(s.in + first + i * blockDim.x, policy);
             if (OPERATOR == ADD)
-                more[i] = load_once(mask + first + i * blockDim.x);
+                more[i] = load_once(mask + first + i * blockDim.x, policy);
         }
 #pragma unroll
     for (int i = 0; i < SOFTMAX_VECTORS; i++)

@@ -13,5 +13,9 @@ static inline uint4 load_cg_128_if(const void *p, bool there)
     return there ? *(const uint4 *)p : make_uint4(0, 0, 0, 0);
 }
 static inline uint4 load_once(const void *p) { return *(const uint4 *)p; }
+struct l2_policy {
+    explicit l2_policy(bool) {}
+};
+static inline uint4 load_once(const void *p, const l2_policy &) { return *(const uint4 *)p; }
 
 #endif
