@@ -48,7 +48,6 @@ class Operator:
         self.faults = more.get("faults", faults_of_numbers)
         self.least_sets = more.get("least_sets", 1)
         self.backends = more.get("backends")
-        self.options = more.get("options", {})  # of the compiler, by the implementation's name
 
     def passes(self, judged):
         error, beyond = judged
@@ -133,6 +132,8 @@ def right_layernorm(rows, x, weight, bias):
     return over_deviation(x - x.mean(-1, keepdim=True)) * weight.double() + bias.double()
 
 
+# The eager form rounds what it has scaled to fp16: a probability is off by 2^-8 at most, as long as
+# logits are below 16.
 def softmax(x, lengths):
     beyond = torch.arange(x.shape[-1], device=x.device) >= lengths
     return torch.softmax((x * SOFTMAX_SCALE).masked_fill(beyond, -math.inf), -1)
@@ -353,9 +354,8 @@ def operators(check, device="cuda"):
         def make(r, c):
             lengths = c - torch.randint(c // 8 + 1, (r, 1), dtype=torch.int32, device=device)
             return normal(r, c), lengths
-        return operator("softmax", r, c, "fp16", make, softmax, by_rows(right_softmax), 2e-3,
-                        faults=faults_of_softmax,
-                        options={"multi_kernel": {"triton.multi_kernel": 1}})
+        return operator("softmax", r, c, "fp16", make, softmax, by_rows(right_softmax), 5e-3,
+                        faults=faults_of_softmax)
 
     def of_sampling(r, c):
         def make(r, c):

@@ -156,6 +156,11 @@ void options_read(struct options *options, int argc, char **argv)
     const struct argp parser = {.options = table, .parser = take, .doc = text,
                                 .children = help_children};
 
+    if (probe.n_parameters > RUN_PARAMETERS_MAX) {
+        fprintf(stderr, "%s: harness: %zu parameters, expected at most %d\n", probe.name,
+                probe.n_parameters, (int)RUN_PARAMETERS_MAX);
+        exit(RUN_EXIT_FAILED);
+    }
     *options = (struct options){.rounds = 1, .seed = probe_host_ns() >> 10 & 0xffffffff};
     for (size_t i = 0; i < probe.n_parameters; i++)
         options->parameters[i] = probe.parameters[i].standard;

@@ -11,7 +11,7 @@
 #include "core/stat.h"
 
 enum { RUN_EXIT_OK = 0, RUN_EXIT_FAILED = 1, RUN_EXIT_USAGE = 2, RUN_EXIT_SKIPPED = 77 };
-enum { RUN_PARAMETERS_MAX = 8, RUN_KEYS = 384 };
+enum { RUN_PARAMETERS_MAX = 16, RUN_KEYS = 384 };
 
 struct options {
     int device;

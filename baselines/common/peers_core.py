@@ -440,8 +440,11 @@ def table_of(document):
 
 
 def first_line(error):
-    """The first line of an exception's text, without this machine's folders."""
-    return re.sub(r"[^\s'\"]*/", "", str(error).strip().split("\n")[0])[:200]
+    """The first line of an exception's text, and the second if the first ends with a colon; without
+    this machine's folders."""
+    lines = str(error).strip().split("\n")
+    text = " ".join(lines[:1 + lines[0].endswith(":")])
+    return re.sub(r"[^\s'\"]*/", "", text)[:200]
 
 
 def take(run, measure):

@@ -29,6 +29,8 @@ SIZES = {
         ("rows=1 cols=8", "rows=1,cols=8,"), ("rows=1009 cols=8", "rows=1009,cols=8,"),
         ("rows=1 cols=1", "no", "cols: expected a power of two from 8 on")],
     "fused/decoder_layer": [
+        ("model=1b context=64", "model=1b,context=64,"), ("model=3b context=1009", "model=3b,context=1009,"),
+        ("ffn=4096 vocabulary=1009", "model=given,context=1024,"),
         ("batch=3", "no", "batch=3: expected 1, 2 or 4"), ("hidden=7", "no", "hidden=7: expected a multiple of 8")],
     "fused/elementwise_chain": [
         ("rows=1009 cols=8", "rows=1009,cols=8,"), ("cols=1", "no", "cols: rows must be whole vectors of 16 bytes")],
