@@ -1,21 +1,20 @@
 // The copy that every operator in this folder is compared with. A thread moves 16 bytes per access
 // and has four accesses in flight. Loads bypass the L1. A second kernel moves one
 // vector a thread in small blocks, for buffers too small to give every SM a block of the first.
-#include "core/device/load.cuh"
 #include "fused/common/copy.h"
+#include "fused/common/vector.cuh"
 
 template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const copy_args &a)
 {
     const uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4 *from = (const uint4 *)a.from;
-    const l2_policy policy(a.keep); // small buffers fit into the L2
+    const l2_policy policy(a.keep);
     uint4 *to = (uint4 *)a.to, x[VECTORS];
 
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
         if (first + i * THREADS < a.vectors)
-            x[i] = VECTORS == 1 ? load_once(from + first + i * THREADS)
-                                : load_once(from + first + i * THREADS, policy);
+            x[i] = load_of<VECTORS>(from + first + i * THREADS, policy);
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
         if (first + i * THREADS < a.vectors)

@@ -91,14 +91,14 @@ __device__ __forceinline__ void apply(const chain_args &a)
     const int COUNT = 16 / sizeof(typename T::number);
     const uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
-    const l2_policy policy(a.keep); // small tensors fit into the L2
+    const l2_policy policy(a.keep);
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         const uint64_t at = first + i * THREADS;
         if (at < a.vectors)
-            x[i] = VECTORS == 1 ? load_once(in + at) : load_once(in + at, policy);
+            x[i] = load_of<VECTORS>(in + at, policy);
         if (OPERATORS::reads_bias) {
             const uint32_t row = (uint32_t)((uint64_t)(uint32_t)at * a.magic >> a.bits);
             b[i] = __ldg(bias + ((uint32_t)at - row * a.row_vectors));

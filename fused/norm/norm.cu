@@ -36,7 +36,7 @@ __device__ __forceinline__ void load_row(uint4 (&x)[VECTORS], const void *from, 
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         const uint4 *at = (const uint4 *)from + row.start + min(team.at(i), row.last);
-        x[i] = VECTORS == 1 ? load_once(at) : load_once(at, row.policy); // few rows fit into the L2
+        x[i] = load_of<VECTORS>(at, row.policy);
     }
 }
 
@@ -332,18 +332,18 @@ __device__ __forceinline__ void apply(const norm_args &a)
 {
     const uint32_t first = blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint32_t end = a.rows * a.row_vectors;
-    const l2_policy policy(a.keep); // small tensors fit into the L2
+    const l2_policy policy(a.keep);
     uint4 x[VECTORS], y[VECTORS] = {};
 
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         const uint32_t at = min(first + i * THREADS, end - 1);
         const uint4 *in = (const uint4 *)a.in + at, *residual = (const uint4 *)a.residual + at;
-        x[i] = VECTORS == 1 ? load_once(in) : load_once(in, policy);
+        x[i] = load_of<VECTORS>(in, policy);
         if (OPERATION::COLUMNS)
             y[i] = __ldg((const uint4 *)a.bias + at % a.row_vectors);
         else if (OPERATION::SECOND)
-            y[i] = VECTORS == 1 ? load_once(residual) : load_once(residual, policy);
+            y[i] = load_of<VECTORS>(residual, policy);
     }
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
