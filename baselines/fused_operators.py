@@ -39,7 +39,8 @@ CHUNK = 2 ** 26  # elements that float64 looks at in one go
 class Operator:
     """make() gives the operands that the judge takes, pack() makes of them what the function takes.
     judge(made, result) is (error, results beyond their bound); the largest error passes.
-    faults(operator, made, result) gives results that must be found wrong, and what they are."""
+    faults(operator, made, result) gives results that must be found wrong, and what they are.
+    options: by the name of an implementation, options of the compiler beyond its own choices."""
 
     def __init__(self, name, rows, cols, kind, make, function, judge, error_max, **more):
         self.name, self.rows, self.cols, self.type = name, rows, cols, kind
@@ -48,6 +49,7 @@ class Operator:
         self.faults = more.get("faults", faults_of_numbers)
         self.least_sets = more.get("least_sets", 1)
         self.backends = more.get("backends")
+        self.options = more.get("options", {})
 
     def passes(self, judged):
         error, beyond = judged
@@ -355,7 +357,8 @@ def operators(check, device="cuda"):
             lengths = c - torch.randint(c // 8 + 1, (r, 1), dtype=torch.int32, device=device)
             return normal(r, c), lengths
         return operator("softmax", r, c, "fp16", make, softmax, by_rows(right_softmax), 5e-3,
-                        faults=faults_of_softmax)
+                        faults=faults_of_softmax,
+                        options={"multi_kernel": {"triton.multi_kernel": 1}})
 
     def of_sampling(r, c):
         def make(r, c):

@@ -319,18 +319,37 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
                                   best, n_lose, n);
 }
 
-static void note(const struct summary *summary, const struct fusion *const *sorted, size_t n,
-                 struct section *s)
+/* Where the compiler has an option that makes its kernel faster than what it chooses by itself, the
+ * note says so: nobody shall take the column for the best that it can do. */
+static void note_compiled(const struct summary *summary, const struct fusion *const *sorted,
+                          size_t n, struct section *s)
 {
-    struct fused_predictions told;
     bool is_compiled = false;
 
     for (size_t i = 0; i < n; i++) {
         const struct number compiled = peer_of(summary, sorted[i], "compile");
         is_compiled |= number_there(&compiled);
     }
-    if (is_compiled)
-        section_go_on(s, "comp.: torch.compile as it comes.");
+    if (!is_compiled)
+        return;
+    section_go_on(s, "comp.: torch.compile as it comes.");
+    for (size_t i = 0; i < n; i++) {
+        const struct number compiled = peer_of(summary, sorted[i], "compile");
+        const struct number by_option = peer_of(summary, sorted[i], "multi_kernel");
+        if (number_there(&compiled) && number_there(&by_option) &&
+            by_option.value < (1 - NOTHING) * compiled.value)
+            section_go_on(s, "%s, %s, takes %s with its option triton.multi_kernel.",
+                          label_of(sorted[i], s), shape_of(sorted[i], s),
+                          section_say(s, &by_option, NULL));
+    }
+}
+
+static void note(const struct summary *summary, const struct fusion *const *sorted, size_t n,
+                 struct section *s)
+{
+    struct fused_predictions told;
+
+    note_compiled(summary, sorted, n, s);
     if (!fused_predictions(summary->bundle, &told))
         return;
     section_go_on(

@@ -271,7 +271,7 @@ static void fusing_beside_pytorch(void **unused)
          "op=two_gemv,rows=64,cols=256,type=bf16"},
         {"softmax", "rows=64,cols=32,type=bf16", "op=softmax,rows=64,cols=32,type=fp16"},
     };
-    enum { EAGER = 7, COMPILED, OTHER_TYPE = CHECK_LENGTH(both) - 1 };
+    enum { EAGER = 7, COMPILED, TWO_GEMV = 4, OTHER_TYPE = CHECK_LENGTH(both) - 1 };
     struct bundle bundle;
     struct section s;
     char id[200];
@@ -286,6 +286,12 @@ static void fusing_beside_pytorch(void **unused)
             put(&bundle, id, "ns", 1000 * (double)(i + 1) + way, NAN);
         }
     }
+    snprintf(id, sizeof id, "fused_peers.time{%s,impl=multi_kernel,l2=cold,timer=event}",
+             both[TWO_GEMV].peer);
+    put(&bundle, id, "ns", 2340, NAN);
+    snprintf(id, sizeof id, "fused_peers.time{%s,impl=multi_kernel,l2=cold,timer=event}",
+             both[0].peer);
+    put(&bundle, id, "ns", 1000, NAN); /* a nanosecond less than by its own choice: not told */
     build(section_fusion, &bundle, &s);
     assert_int_equal(s.grid[0].n_rows, CHECK_LENGTH(both));
     for (size_t i = 0; i < OTHER_TYPE; i++) {
@@ -294,6 +300,9 @@ static void fusing_beside_pytorch(void **unused)
     }
     assert_false(number_there(number_at(&s.grid[0], OTHER_TYPE, EAGER)));
     assert_true(says(&s, "comp.: torch.compile as it comes."));
+    assert_true(says(&s, "up, silu, down of an MLP, 64x256, takes 2.34 us with its option "
+                         "triton.multi_kernel."));
+    assert_false(says(&s, "2048x4096, takes"));
     end(&bundle, &s);
 }
 
