@@ -31,8 +31,6 @@ VERDICTS = {  # of every bundle that holds the row
        ADDS_UP for operator in ("add", "append", "attention", "gate_up", "norm", "o", "qkv", "rope")},
 }
 HEADLINE = {}  # commit: its figures of fewer rounds
-# Commit: what verdicts of its bundle rest on that was asked for in three rounds only; since, in every round.
-EARLIER = {"9fcd464": {"softmax.time{rows=32,cols=32768,type=fp16,impl=fused,mode=graph,l2=warm,timer=event}"}}
 
 # --- what findings rest on --------------------------------------------------------------------------------
 
@@ -99,10 +97,7 @@ def check_board(board, path, commit):
              for part in row["evidence"].split("; ") if part.startswith(RESTS)}
     rows = {row["metric"]: row["status"] for row in table("report", path)}
     known = VERDICTS.keys() & rows.keys()
-    earlier = EARLIER.get(commit[:7], set())
-    check(not rests - known - earlier, f"{board}: verdicts rest on times of every round",
-          "\n".join(sorted(rests - known - earlier)))
-    check(not earlier - rests, f"{board}: no earlier exception is one no longer", "\n".join(sorted(earlier - rests)))
+    check(not rests - known, f"{board}: verdicts rest on times of every round", "\n".join(sorted(rests - known)))
     few = [name for name, status in rows.items() if status == "few"]
     check(not few, f"{board}: each case ran as often as is declared", "\n".join(few))
     shown = {row["figure"] for row in table("report", "--section", "vital", path) if row["status"] in ("once", "thrice")}
