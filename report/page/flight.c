@@ -68,14 +68,17 @@ struct above {
 };
 
 /* Is it the fastest of the ways with as much in flight, and faster than all with less; or nearly
- * the best of all, by a quarter of the warps above; or that of which the finding speaks? */
+ * the best of all, by a quarter of the warps above, unless fewer do with as much in flight; or that
+ * of which the finding speaks? */
 static bool is_shown(const struct way *ways, size_t i, double best, const struct above *above,
                      const struct way *fewest)
 {
     const bool is_fastest = i == 0 || ways[i - 1].bytes != ways[i].bytes;
     const bool is_enough = ways[i].row->centre >= ENOUGH * best;
+    const bool do_fewer =
+        fewest && fewest->bytes == ways[i].bytes && fewest->warps < ways[i].warps;
     return (is_fastest && ways[i].row->centre > above->rate) ||
-           (is_enough && ways[i].warps <= above->warps / 4) || &ways[i] == fewest;
+           (is_enough && !do_fewer && ways[i].warps <= above->warps / 4) || &ways[i] == fewest;
 }
 
 static const char *path_name(const char *path)

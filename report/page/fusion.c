@@ -338,8 +338,8 @@ static void note_compiled(const struct summary *summary, const struct fusion *co
         const struct number by_option = peer_of(summary, sorted[i], "multi_kernel");
         if (number_there(&compiled) && number_there(&by_option) &&
             by_option.value < (1 - NOTHING) * compiled.value)
-            section_go_on(s, "%s, %s, takes %s with its option triton.multi_kernel.",
-                          label_of(sorted[i], s), shape_of(sorted[i], s),
+            section_go_on(s, "With triton.multi_kernel %s %s takes %s.",
+                          shown[sorted[i]->which].peer, shape_of(sorted[i], s),
                           section_say(s, &by_option, NULL));
     }
 }
@@ -354,7 +354,7 @@ static void note(const struct summary *summary, const struct fusion *const *sort
         return;
     section_go_on(
         s,
-        "apart: each operator a kernel. of a copy: of the best of as many bytes. model: by "
+        "apart: each operator a kernel. of a copy: the best of as many bytes. model: by "
         "counts, none fitted; right sign in %zu of %zu fusions, off by %.0f %% in the median (C80; "
         "below %.0f %%: no gain).",
         told.right, told.n, 100 * told.error, 100 * NOTHING);
