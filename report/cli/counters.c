@@ -328,9 +328,8 @@ static bool save(const struct asked *a, json_t *document)
     char path[PATH_MAX], why[DOCUMENT_WHY];
     const json_t *gpu = json_object_get(json_object_get(document, "environment"), "gpu");
 
-    if (!place_document(path, a->output, document_get_text(document, "started", ""),
-                        document_get_text(gpu, "board", "host"), ".counters.json", why) ||
-        !document_write(path, document, why)) {
+    if (!place_write(path, document, a->output, document_get_text(document, "started", ""),
+                     document_get_text(gpu, "board", "host"), ".counters.json", why)) {
         out_say("gpufloor counters: %s\n", why);
         return false;
     }

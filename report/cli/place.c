@@ -99,17 +99,35 @@ static bool is_taken(const char *path)
 bool place_document(char path[PATH_MAX], const char *output, const char *started, const char *board,
                     const char *ending, char why[DOCUMENT_WHY])
 {
+    bool taken = true;
+
     if (output && !name_given(path, output, why))
         return false;
-    for (int again = 0; !output && again < NAMES_MAX; again++) {
+    if (output)
+        taken = is_taken(path);
+    for (int again = 0; !output && taken && again < NAMES_MAX; again++) {
         if (!name_run(path, started, board, ending, again, why))
             return false;
-        if (!is_taken(path))
-            break;
+        taken = is_taken(path);
     }
-    if (is_taken(path))
-        return refuse(why, path, "exists already; a bundle is never overwritten");
-    return place_try(path, why);
+    return taken ? refuse(why, path, "exists already; a bundle is never overwritten")
+                 : place_try(path, why);
+}
+
+bool place_write(char path[PATH_MAX], const json_t *document, const char *output,
+                 const char *started, const char *board, const char *ending,
+                 char why[DOCUMENT_WHY])
+{
+    bool taken = true;
+
+    for (int again = 0; taken && again < NAMES_MAX; again++) {
+        if (!place_document(path, output, started, board, ending, why))
+            return false;
+        if (document_write(path, document, why))
+            return true;
+        taken = errno == EEXIST && !output;
+    }
+    return false;
 }
 
 /* --- what a run that was killed left ---------------------------------------------------------- */
@@ -187,24 +205,14 @@ void place_clear(const char *path)
 
 /* --- a bundle's name -------------------------------------------------------------------------- */
 
-/* Several runs may want one name at the same moment: who writes it first has it. */
 static bool take_name(struct session *s, char why[DOCUMENT_WHY])
 {
     const json_t *gpu = json_object_get(s->environment, "gpu");
-    const char *board = document_get_text(gpu, "board", "host");
-    bool taken = true;
-
-    for (int again = 0; taken && again < NAMES_MAX; again++) {
-        if (!place_document(s->path, s->options.output, s->started, board, ".json", why))
-            return false;
-        json_t *bundle = session_bundle(s, false);
-        bool written = document_write(s->path, bundle, why);
-        taken = !written && errno == EEXIST && !s->options.output;
-        json_decref(bundle);
-        if (written)
-            return session_hold(s, why);
-    }
-    return false;
+    json_t *bundle = session_bundle(s, false);
+    const bool written = place_write(s->path, bundle, s->options.output, s->started,
+                                     document_get_text(gpu, "board", "host"), ".json", why);
+    json_decref(bundle);
+    return written && session_hold(s, why);
 }
 
 static bool start_raw(struct session *s, char why[DOCUMENT_WHY])

@@ -111,6 +111,12 @@ bool session_place(struct session *s, char why[DOCUMENT_WHY]);
 bool place_document(char path[PATH_MAX], const char *output, const char *started,
                     const char *board, const char *ending, char why[DOCUMENT_WHY]);
 
+/* Writes a document there. Several programs may want one name at the same moment: who writes it
+ * first has it, and the others take the next, unless it is the one that was asked for. */
+bool place_write(char path[PATH_MAX], const json_t *document, const char *output,
+                 const char *started, const char *board, const char *ending,
+                 char why[DOCUMENT_WHY]);
+
 /* Writes and removes a file as large as two bundles beside that path. False, with a line in why. */
 bool place_try(const char *path, char why[DOCUMENT_WHY]);
 
