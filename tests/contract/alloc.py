@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from common import GOLDEN, ROOT, check, check_none, count, finish, plant_tree, read_text
+from common import GOLDEN, ROOT, check, check_none, count, finish, plant_tree, preloaded, read_text
 
 POINTS = int(sys.argv[2]) if len(sys.argv) > 2 else 30
 LINE = b"gpufloor: out of memory\n"
@@ -93,8 +93,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="gpufloor alloc ") as work:
         plant_tree(os.path.join(work, "bin"), stand_ins=("null", "good"))
         os.mkdir(os.path.join(work, "none"))
-        subprocess.run([*os.environ.get("CC", "cc").split(), "-O1", "-fPIC", "-shared", "-o", os.path.join(work, "fail.so"),
-                        os.path.join(ROOT, "tests", "alloc", "fail.c")], check=True)
+        preloaded(work, os.path.join(ROOT, "tests", "alloc", "fail.c"))
         small, new = (os.path.join(GOLDEN, name) for name in ("small.json", "small_new.json"))
         results = f"--results={work}/none"
         fail_each(work, "report", "report", results, small)

@@ -111,6 +111,13 @@ def write_text(path, text):
     return path
 
 
+def preloaded(folder, source):
+    """Builds a library for LD_PRELOAD, beside others in that folder, from a file in C; its path. Environment: CC."""
+    library = os.path.join(folder, os.path.basename(source)[:-2] + ".so")
+    subprocess.run([*os.environ.get("CC", "cc").split(), "-O1", "-fPIC", "-shared", "-o", library, source], check=True)
+    return library
+
+
 WORDS = ("unit", "better")  # that a run says once of all metrics of a name, or each metric itself
 
 

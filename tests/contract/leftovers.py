@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from common import Ended, check, finish, plant_tree, read, write_text
+from common import Ended, check, finish, plant_tree, preloaded, read, write_text
 
 KILLER = """#include <signal.h>
 #include <stdlib.h>
@@ -128,9 +128,7 @@ def check_kept(work):
 def main():
     with tempfile.TemporaryDirectory() as work:
         plant_tree(os.path.join(work, "bin"), stand_ins=("null", "good"))
-        source = write_text(os.path.join(work, "kill.c"), KILLER)
-        subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o", os.path.join(work, "kill.so"), source],
-                       check=True)
+        preloaded(work, write_text(os.path.join(work, "kill.c"), KILLER))
         check_killed(work)
         check_continued(work)
         check_kept(work)

@@ -4,11 +4,10 @@ after the run has found it free. A library makes that certain: the N-th look for
 none, and then makes it. Environment: CC."""
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
-from common import Ended, check, finish, plant_tree, read, write_text
+from common import Ended, check, finish, plant_tree, preloaded, read, write_text
 
 # Old C libraries have lstat() only as __lxstat().
 TAKER = """#define _GNU_SOURCE
@@ -42,8 +41,7 @@ def run(work, library, *words, at):
 def main():
     with tempfile.TemporaryDirectory() as work:
         plant_tree(os.path.join(work, "bin"), stand_ins=("null", "good"))
-        source, library = write_text(os.path.join(work, "take.c"), TAKER), os.path.join(work, "take.so")
-        subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o", library, source], check=True)
+        library = preloaded(work, write_text(os.path.join(work, "take.c"), TAKER))
         ended = run(work, library, at=1)
         wrote = re.search(r"^wrote (\S+-2\.json)$", ended.out + ended.err, re.M)
         check(ended.code == 0 and wrote, "a name that another takes meanwhile: the run takes the next", str(ended))

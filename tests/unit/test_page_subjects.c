@@ -63,6 +63,35 @@ static const struct number *number_at(const struct grid *grid, size_t row, size_
     return &grid->cell[row * grid->n_columns + column].number;
 }
 
+/* --- bytes in flight -------------------------------------------------------------------------- */
+
+/* Of the ways with as much in flight the fastest is shown, and that of fewest warps; what lies
+ * between only where it is all that there is. */
+static void ways_to_read(void **unused)
+{
+    static const char loads[] = "occupancy.read_rate{level=hbm,warps=16,loads=8}";
+    static const char four[] = "occupancy.path_rate{level=hbm,path=bulk,warps=4,in_flight=65536}";
+    static const char one[] =
+        "occupancy.path_rate{level=hbm,path=cp_async,warps=1,in_flight=65536}";
+    struct bundle bundle;
+    struct section s;
+    (void)unused;
+
+    for (int with_one = 0; with_one < 2; with_one++) {
+        begin(&bundle);
+        put(&bundle, loads, "bytes/s", 4.58e12, NAN);
+        put(&bundle, four, "bytes/s", 4.56e12, NAN);
+        if (with_one)
+            put(&bundle, one, "bytes/s", 4.53e12, NAN);
+        build(section_flight, &bundle, &s);
+        assert_int_equal(s.grid[0].n_rows, 2);
+        assert_true(says(&s, "16 warps"));
+        assert_true(says(&s, with_one ? "cp.async copies" : "bulk copies"));
+        assert_false(says(&s, with_one ? "bulk copies" : "cp.async copies"));
+        end(&bundle, &s);
+    }
+}
+
 /* --- sizes ------------------------------------------------------------------------------------ */
 
 static void put_size(struct bundle *bundle, int n, double cublas, double ours, double mhz)
@@ -759,6 +788,7 @@ static void evidence_of_a_span(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ways_to_read),
         cmocka_unit_test(sizes),
         cmocka_unit_test(without_wgmma),
         cmocka_unit_test(cublas_wins),
