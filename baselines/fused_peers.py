@@ -93,9 +93,7 @@ class Sets:
 # --- measuring ------------------------------------------------------------------------------------
 
 def ways(torch, operator):
-    """(impl, function): the implementations that PyTorch has. The choice that triton.multi_kernel
-    has stored is not taken: reading it fails in every process but that which compiled."""
-    os.environ["TORCHINDUCTOR_DISABLE_MULTI_KERNEL_CACHE"] = "1"
+    """(impl, function): the implementations that PyTorch has."""
     if operator.backends:
         from torch.nn.attention import SDPBackend, sdpa_kernel
         by_name = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
@@ -184,6 +182,9 @@ def measure_operator(run, gpu, operator):
 
 
 def measure(run):
+    # PyTorch fails to read the choice that triton.multi_kernel has stored, in every process but
+    # that which compiled: each process chooses anew.
+    os.environ["TORCHINDUCTOR_DISABLE_MULTI_KERNEL_CACHE"] = "1"
     gpu = Gpu(run)
     from fused_operators import operators  # takes torch, which a Gpu has looked for
     for operator in operators(run.options.check):

@@ -324,20 +324,17 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
 static void note_compiled(const struct summary *summary, const struct fusion *const *sorted,
                           size_t n, struct section *s)
 {
-    bool is_compiled = false;
+    bool is_said = false;
 
     for (size_t i = 0; i < n; i++) {
         const struct number compiled = peer_of(summary, sorted[i], "compile");
-        is_compiled |= number_there(&compiled);
-    }
-    if (!is_compiled)
-        return;
-    section_go_on(s, "comp.: torch.compile as it comes.");
-    for (size_t i = 0; i < n; i++) {
-        const struct number compiled = peer_of(summary, sorted[i], "compile");
         const struct number by_option = peer_of(summary, sorted[i], "multi_kernel");
-        if (number_there(&compiled) && number_there(&by_option) &&
-            by_option.value < (1 - NOTHING) * compiled.value)
+        if (!number_there(&compiled))
+            continue;
+        if (!is_said)
+            section_go_on(s, "comp.: torch.compile as it comes.");
+        is_said = true;
+        if (number_there(&by_option) && by_option.value < (1 - NOTHING) * compiled.value)
             section_go_on(s, "With triton.multi_kernel %s %s takes %s.",
                           shown[sorted[i]->which].peer, shape_of(sorted[i], s),
                           section_say(s, &by_option, NULL));
