@@ -52,36 +52,32 @@ __device__ __forceinline__ uint4 load_once(const void *p)
     return v;
 }
 
-// How long the L2 keeps what is loaded. What load_once() loads it gives up first, on Hopper:
-// results that were stored stay there instead, where the next kernel finds them. That is right for
-// tensors that fit into the L2. Of larger ones no result is found anyway, and what is read had
-// better be kept like any other line. On an H200 three copies, each of what the last one stored,
-// take 46.5 us for 32 MiB, and 54.0 if what is read is kept; one of 256 MiB takes 141.9 us, and
-// 134.9 if it is kept.
-struct l2_policy {
-    uint64_t bits;
-    __device__ __forceinline__ explicit l2_policy(bool keep)
-    {
-#if __CUDA_ARCH__ >= 800
-        uint64_t first, normal;
-        asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(first));
-        asm("createpolicy.fractional.L2::evict_normal.b64 %0;" : "=l"(normal));
-        bits = keep ? normal : first;
-#endif
-    }
-};
-
-__device__ __forceinline__ uint4 load_once(const void *p, const l2_policy &policy)
+// An ordinary load by the same path.
+__device__ __forceinline__ uint4 load_ordinary(const void *p)
 {
-#if __CUDA_ARCH__ >= 800
     uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+    asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p), "l"(policy.bits));
+                 : "l"(p));
     return v;
-#else
-    return load_once(p);
-#endif
+}
+
+// Calls `group`, which loads what a thread needs by the function that it is given: by load_once(),
+// or by load_ordinary() where the L2 shall keep what is read. On Hopper the L2 gives up first what
+// load_once() brings: results that were stored stay there instead, where the next kernel finds
+// them. That is right for tensors that fit into the L2. Of larger ones no result is found anyway,
+// and what is read had better be kept like any other line. On an H200 three copies, each of what
+// the last one stored, take 46.5 us for 32 MiB, and 54.0 if what is read is kept; one of 256 MiB
+// takes 141.9 us, and 134.9 if it is kept. (One load with a cache policy would do, but the policy
+// takes ten instructions to make on Hopper: a kernel of 860 ns takes 40 more.)
+// Kernels that move one vector a thread are for tensors that fit, and have no choice.
+template <int VECTORS, typename GROUP>
+__device__ __forceinline__ void load_group(bool keep, const GROUP &group)
+{
+    if (VECTORS > 1 && keep)
+        group([](const void *p) { return load_ordinary(p); });
+    else
+        group([](const void *p) { return load_once(p); });
 }
 
 // Makes everything that follows wait until p has arrived. Only an instruction that uses a loaded

@@ -50,17 +50,18 @@ __device__ __forceinline__ void apply(const gelu_args &a)
 {
     uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
-    const l2_policy policy(a.keep);
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
+    load_group<VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
-    for (int i = 0; i < VECTORS; i++) {
-        uint64_t at = first + i * THREADS;
-        if (at < a.vectors)
-            x[i] = load_of<VECTORS>(in + at, policy);
-        if (BIAS)
-            b[i] = __ldg(bias + (at & (a.row_vectors - 1)));
-    }
+        for (int i = 0; i < VECTORS; i++) {
+            uint64_t at = first + i * THREADS;
+            if (at < a.vectors)
+                x[i] = load(in + at);
+            if (BIAS)
+                b[i] = __ldg(bias + (at & (a.row_vectors - 1)));
+        }
+    });
 #pragma unroll
     for (int i = 0; i < VECTORS; i++) {
         uint64_t at = first + i * THREADS;
@@ -90,18 +91,18 @@ __device__ __forceinline__ void apply(const gelu_args &a)
     KERNELS_OF(name, fp16, operation, bias)                                                       \
     KERNELS_OF(name, bf16, operation, bias)
 
-// sass-all: kernel=bias_gelu_scale_bias_*16 ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_bias_*16 ldg128=16 ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=bias_gelu_scale_bias_*_small ldg128=2 ldg128na=1 stg128=1 local=0 together
 KERNELS(bias, biased, true)
-// sass-all: kernel=bias_gelu_scale_gelu_*16 ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_gelu_*16 ldg128=8 ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=bias_gelu_scale_gelu_*_small ldg128=1 ldg128na=1 stg128=1 local=0
 KERNELS(gelu, activated, false)
-// sass-all: kernel=bias_gelu_scale_scale_*16 ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=bias_gelu_scale_scale_*16 ldg128=8 ldg128na=4 stg128=4 local=0 together
 // sass-all: kernel=bias_gelu_scale_scale_*_small ldg128=1 ldg128na=1 stg128=1 local=0
 KERNELS(scale, scaled, false)
-// sass-all: kernel=bias_gelu_scale_fused_*16 ldg128=8 ldg128na=4 stg128=4 local=0
-// sass-all: kernel=bias_gelu_scale_fused_fp16 ldg128=8 together
-// sass-all: kernel=bias_gelu_scale_fused_bf16 ldg128=8 together arch=80+   sm_75 has no cvt to bf16
+// sass-all: kernel=bias_gelu_scale_fused_*16 ldg128=16 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=bias_gelu_scale_fused_fp16 ldg128=16 together
+// sass-all: kernel=bias_gelu_scale_fused_bf16 ldg128=16 together arch=80+   sm_75 has no cvt to bf16
 // sass-all: kernel=bias_gelu_scale_fused_*_small ldg128=2 ldg128na=1 stg128=1 local=0 together
 KERNELS(fused, fused, true)
 

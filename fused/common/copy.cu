@@ -8,20 +8,21 @@ template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const c
 {
     const uint64_t first = (uint64_t)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4 *from = (const uint4 *)a.from;
-    const l2_policy policy(a.keep);
     uint4 *to = (uint4 *)a.to, x[VECTORS];
 
+    load_group<VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
-    for (int i = 0; i < VECTORS; i++)
-        if (first + i * THREADS < a.vectors)
-            x[i] = load_of<VECTORS>(from + first + i * THREADS, policy);
+        for (int i = 0; i < VECTORS; i++)
+            if (first + i * THREADS < a.vectors)
+                x[i] = load(from + first + i * THREADS);
+    });
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
         if (first + i * THREADS < a.vectors)
             to[first + i * THREADS] = x[i];
 }
 
-// sass-all: ldg128=4 ldg128na=4 stg128=4 local=0 together
+// sass-all: ldg128=8 ldg128na=4 stg128=4 local=0 together
 extern "C" __global__ void __launch_bounds__(COPY_THREADS)
     copy_long(const __grid_constant__ struct copy_args a)
 {

@@ -16,14 +16,6 @@
 
 #include "core/device/load.cuh"
 
-// One of VECTORS that a thread moves. Kernels that move one are for tensors that fit into the L2:
-// there the policy makes no difference, and is left out.
-template <int VECTORS>
-__device__ __forceinline__ uint4 load_of(const uint4 *p, const l2_policy &policy)
-{
-    return VECTORS == 1 ? load_once(p) : load_once(p, policy);
-}
-
 struct fp16 {
     typedef __half number;
     static __device__ __forceinline__ float2 widen(uint32_t pair)

@@ -21,10 +21,10 @@
 struct row_of {
     uint32_t vectors, last; // vectors of the row, 0 if there is no such row; number of the last one
     size_t start;           // its first vector; if there is no such row, that of the last row
-    l2_policy policy;
+    bool keep;              // see load_group()
     __device__ __forceinline__ row_of(const norm_args &a, uint32_t row)
         : vectors(row < a.rows ? a.row_vectors : 0), last(a.row_vectors - 1),
-          start((size_t)min(row, a.rows - 1) * a.row_vectors), policy(a.keep)
+          start((size_t)min(row, a.rows - 1) * a.row_vectors), keep(a.keep)
     {
     }
 };
@@ -33,11 +33,11 @@ template <int VECTORS, typename TEAM>
 __device__ __forceinline__ void load_row(uint4 (&x)[VECTORS], const void *from, const row_of &row,
                                          const TEAM &team)
 {
+    load_group<VECTORS>(row.keep, [&](auto load) {
 #pragma unroll
-    for (int i = 0; i < VECTORS; i++) {
-        const uint4 *at = (const uint4 *)from + row.start + min(team.at(i), row.last);
-        x[i] = load_of<VECTORS>(at, row.policy);
-    }
+        for (int i = 0; i < VECTORS; i++)
+            x[i] = load((const uint4 *)from + row.start + min(team.at(i), row.last));
+    });
 }
 
 // The part of the weights or the bias that belongs to vector i.
@@ -242,31 +242,31 @@ template <typename T> using quantise_fp8 = quantise<T, e4m3>;
 template <typename T> using quantise_int8 = quantise<T, int8>;
 
 // sass-all: kernel=norm_*_cluster_* ldg128na>=1 local=0 together looped arch=90a+
-// sass-all: kernel=norm_*_residual_block_* ldg128na=8 ldg128=12 stg128=8 bar=1 local=0 together
+// sass-all: kernel=norm_*_residual_block_* ldg128na=8 ldg128=20 stg128=8 bar=1 local=0 together
 // sass-all: kernel=norm_*_residual_few_* ldg128na=2 ldg128=3 stg128=2 bar=1 local=0 together
-// sass-all: kernel=norm_*_residual_warp_* ldg128na=8 ldg128=12 stg128=8 local=0 together
+// sass-all: kernel=norm_*_residual_warp_* ldg128na=8 ldg128=20 stg128=8 local=0 together
 ROWS(rmsnorm_residual)
-// sass-all: kernel=norm_*al_*8_block_* ldg128na=8 ldg128=12 stg128=4 stg64=4 bar=1 local=0 together
+// sass-all: kernel=norm_*al_*8_block_* ldg128na=8 ldg128=20 stg128=4 stg64=4 bar=1 local=0 together
 // sass-all: kernel=norm_*al_*8_few_* ldg128na=2 ldg128=3 stg128=1 stg64=1 bar=1 local=0 together
-// sass-all: kernel=norm_*al_*8_warp_* ldg128na=8 ldg128=12 stg128=4 stg64=4 local=0 together
+// sass-all: kernel=norm_*al_*8_warp_* ldg128na=8 ldg128=20 stg128=4 stg64=4 local=0 together
 ROWS(rmsnorm_residual_fp8)
 ROWS(rmsnorm_residual_int8)
-// sass-all: kernel=norm_*_bias_silu_block_* ldg128na=4 ldg128=12 stg128=4 bar=1 local=0 together
+// sass-all: kernel=norm_*_bias_silu_block_* ldg128na=4 ldg128=16 stg128=4 bar=1 local=0 together
 // sass-all: kernel=norm_*_bias_silu_few_* ldg128na=1 ldg128=3 stg128=1 bar=1 local=0
-// sass-all: kernel=norm_*_bias_silu_warp_* ldg128na=4 ldg128=12 stg128=4 local=0 together
+// sass-all: kernel=norm_*_bias_silu_warp_* ldg128na=4 ldg128=16 stg128=4 local=0 together
 ROWS(rmsnorm_bias_silu)
-// sass-all: kernel=norm_layernorm*_block_* ldg128na=4 ldg128=12 stg128=4 bar=2 local=0 together
+// sass-all: kernel=norm_layernorm*_block_* ldg128na=4 ldg128=16 stg128=4 bar=2 local=0 together
 // sass-all: kernel=norm_layernorm*_few_* ldg128na=1 ldg128=3 stg128=1 bar=2 local=0
-// sass-all: kernel=norm_layernorm*_warp_* ldg128na=4 ldg128=12 stg128=4 local=0 together
+// sass-all: kernel=norm_layernorm*_warp_* ldg128na=4 ldg128=16 stg128=4 local=0 together
 ROWS(layernorm)
 ROWS(layernorm_silu)
-// sass-all: kernel=norm_rmsnorm_block_* ldg128na=4 ldg128=8 stg128=4 bar=1 local=0 together
+// sass-all: kernel=norm_rmsnorm_block_* ldg128na=4 ldg128=12 stg128=4 bar=1 local=0 together
 // sass-all: kernel=norm_rmsnorm_few_* ldg128na=1 ldg128=2 stg128=1 bar=1 local=0
-// sass-all: kernel=norm_rmsnorm_warp_* ldg128na=4 ldg128=8 stg128=4 local=0 together
+// sass-all: kernel=norm_rmsnorm_warp_* ldg128na=4 ldg128=12 stg128=4 local=0 together
 ROWS(rmsnorm)
-// sass-all: kernel=norm_quantise_*_block_* ldg128na=4 ldg128=4 stg64=4 bar=1 local=0 together
+// sass-all: kernel=norm_quantise_*_block_* ldg128na=4 ldg128=8 stg64=4 bar=1 local=0 together
 // sass-all: kernel=norm_quantise_*_few_* ldg128na=1 ldg128=1 stg64=1 bar=1 local=0
-// sass-all: kernel=norm_quantise_*_warp_* ldg128na=4 ldg128=4 stg64=4 local=0 together
+// sass-all: kernel=norm_quantise_*_warp_* ldg128na=4 ldg128=8 stg64=4 local=0 together
 ROWS(quantise_fp8)
 ROWS(quantise_int8)
 
@@ -332,19 +332,19 @@ __device__ __forceinline__ void apply(const norm_args &a)
 {
     const uint32_t first = blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint32_t end = a.rows * a.row_vectors;
-    const l2_policy policy(a.keep);
     uint4 x[VECTORS], y[VECTORS] = {};
 
+    load_group<VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
-    for (int i = 0; i < VECTORS; i++) {
-        const uint32_t at = min(first + i * THREADS, end - 1);
-        const uint4 *in = (const uint4 *)a.in + at, *residual = (const uint4 *)a.residual + at;
-        x[i] = load_of<VECTORS>(in, policy);
-        if (OPERATION::COLUMNS)
-            y[i] = __ldg((const uint4 *)a.bias + at % a.row_vectors);
-        else if (OPERATION::SECOND)
-            y[i] = load_of<VECTORS>(residual, policy);
-    }
+        for (int i = 0; i < VECTORS; i++) {
+            const uint32_t at = min(first + i * THREADS, end - 1);
+            x[i] = load((const uint4 *)a.in + at);
+            if (OPERATION::COLUMNS)
+                y[i] = __ldg((const uint4 *)a.bias + at % a.row_vectors);
+            else if (OPERATION::SECOND)
+                y[i] = load((const uint4 *)a.residual + at);
+        }
+    });
 #pragma unroll
     for (int i = 0; i < VECTORS; i++)
         if (first + i * THREADS < end) {
@@ -373,12 +373,12 @@ __device__ __forceinline__ void apply(const norm_args &a)
     ELEMENTS_OF(name, fp16, operation)                                                             \
     ELEMENTS_OF(name, bf16, operation)
 
-// sass-all: kernel=norm_add_long_* ldg128na=8 ldg128=8 stg128=4 local=0 together
+// sass-all: kernel=norm_add_long_* ldg128na=8 ldg128=16 stg128=4 local=0 together
 // sass-all: kernel=norm_add_small_* ldg128na=2 ldg128=2 stg128=1 local=0 together
 ELEMENTS(add, adding_residual)
-// sass-all: kernel=norm_bias_long_* ldg128na=4 ldg128=8 stg128=4 local=0 together
+// sass-all: kernel=norm_bias_long_* ldg128na=4 ldg128=16 stg128=4 local=0 together
 // sass-all: kernel=norm_bias_small_* ldg128na=1 ldg128=2 stg128=1 local=0
 ELEMENTS(bias, adding_bias)
-// sass-all: kernel=norm_silu_long_* ldg128na=4 ldg128=4 stg128=4 local=0 together
+// sass-all: kernel=norm_silu_long_* ldg128na=4 ldg128=8 stg128=4 local=0 together
 // sass-all: kernel=norm_silu_small_* ldg128na=1 ldg128=1 stg128=1 local=0
 ELEMENTS(silu, applying_silu)

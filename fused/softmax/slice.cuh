@@ -53,15 +53,17 @@ template <typename OPERATION, int N> __device__ __forceinline__ float of_all(con
         return of_all<OPERATION>(y);
 }
 
-// A thread's vectors, from `first` on; how long the L2 keeps them may be given (an l2_policy).
-template <int V, typename... POLICY>
+// A thread's vectors, from `first` on. Shall the L2 keep what is read (load_group)?
+template <int V>
 __device__ __forceinline__ void fetch(const slice &s, uint32_t first, uint4 (&bits)[V],
-                                      const POLICY &...policy)
+                                      bool keep = false)
 {
+    load_group<V>(keep, [&](auto load) {
 #pragma unroll
-    for (int i = 0; i < V; i++)
-        if (first + i * blockDim.x < s.end)
-            bits[i] = load_once(s.in + first + i * blockDim.x, policy...);
+        for (int i = 0; i < V; i++)
+            if (first + i * blockDim.x < s.end)
+                bits[i] = load(s.in + first + i * blockDim.x);
+    });
 }
 
 // Returns the part of these vectors, and leaves in e what will become their probabilities.
@@ -90,12 +92,12 @@ __device__ __forceinline__ part take(const slice &s, uint32_t first, const uint4
     return p;
 }
 
-template <typename T, int V, typename... POLICY>
+template <typename T, int V>
 __device__ __forceinline__ part take(const slice &s, uint32_t first, float (&e)[V][lanes<T>],
-                                     const POLICY &...policy)
+                                     bool keep = false)
 {
     uint4 bits[V];
-    fetch(s, first, bits, policy...);
+    fetch(s, first, bits, keep);
     return take<T>(s, first, bits, e);
 }
 

@@ -19,7 +19,7 @@ template <typename T> __device__ __forceinline__ void row(const softmax_args &a)
     const slice s = slice_of(a, blockIdx.x, 0);
     float e[SOFTMAX_VECTORS][lanes<T>];
 
-    const part own = take<T>(s, threadIdx.x, e, l2_policy(a.keep));
+    const part own = take<T>(s, threadIdx.x, e, a.keep);
     const part all = block_merge(own, scratch, s.c);
     give<T>(s, threadIdx.x, e, share(own.most, all, s.c));
 }
@@ -77,9 +77,8 @@ __device__ __forceinline__ void held(const softmax_args &a)
     part own = {-CUDART_INF_F, 0};
     float x[lanes<T>];
 
-    const l2_policy policy(a.keep); // with the rest it gains nothing
-    h.each([&](uint32_t at, uint4 &held) {
-        held = REST ? load_once(s.in + at) : load_once(s.in + at, policy);
+    load_group<REST ? 1 : HELD>(a.keep, [&](auto load) { // with the rest it gains nothing
+        h.each([&](uint32_t at, uint4 &held) { held = load(s.in + at); });
     });
     h.each([&](uint32_t at, uint4 &held) {
         h.logits(at, held, x);
@@ -257,17 +256,18 @@ __device__ __forceinline__ void apply(const softmax_args &a)
     const slice s = slice_of(a, row, blockIdx.x % a.parts);
     const uint4 *mask = (const uint4 *)a.mask + (uint64_t)row * a.vectors;
     const uint32_t first = s.begin + threadIdx.x;
-    const l2_policy policy(a.keep);
     uint4 bits[SOFTMAX_VECTORS] = {}, more[SOFTMAX_VECTORS] = {};
 
+    load_group<SOFTMAX_VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
-    for (int i = 0; i < SOFTMAX_VECTORS; i++)
-        if (first + i * blockDim.x < s.end) {
-            if (OPERATOR != FILL)
-                bits[i] = load_once(s.in + first + i * blockDim.x, policy);
-            if (OPERATOR == ADD)
-                more[i] = load_once(mask + first + i * blockDim.x, policy);
-        }
+        for (int i = 0; i < SOFTMAX_VECTORS; i++)
+            if (first + i * blockDim.x < s.end) {
+                if (OPERATOR != FILL)
+                    bits[i] = load(s.in + first + i * blockDim.x);
+                if (OPERATOR == ADD)
+                    more[i] = load(mask + first + i * blockDim.x);
+            }
+    });
 #pragma unroll
     for (int i = 0; i < SOFTMAX_VECTORS; i++)
         if (first + i * blockDim.x < s.end) {

@@ -13,9 +13,10 @@ static inline uint4 load_cg_128_if(const void *p, bool there)
     return there ? *(const uint4 *)p : make_uint4(0, 0, 0, 0);
 }
 static inline uint4 load_once(const void *p) { return *(const uint4 *)p; }
-struct l2_policy {
-    explicit l2_policy(bool) {}
-};
-static inline uint4 load_once(const void *p, const l2_policy &) { return *(const uint4 *)p; }
+static inline uint4 load_ordinary(const void *p) { return *(const uint4 *)p; }
+template <int VECTORS, typename GROUP> static inline void load_group(bool, const GROUP &group)
+{
+    group([](const void *p) { return load_once(p); });
+}
 
 #endif
