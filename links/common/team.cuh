@@ -92,7 +92,9 @@ __device__ __forceinline__ uint32_t team_arrive(uint32_t *arrived, uint32_t bloc
 // Of one block in each rank, or of the whole GRID, all blocks of which must be resident at once.
 // The block that arrives last tells the other ranks and its own; each block waits for what all
 // ranks tell, in its own GPU's memory. ORDERED: what any thread of any rank wrote before is visible
-// to every thread after. Without it the barrier orders nothing, not even within the block's GPU.
+// to every thread after. So who tells first acquires what the blocks released that arrived before.
+// Lane 0 has seen them arrive; the lanes that tell have it from lane 0, by __syncwarp().
+// Without ORDERED the barrier orders nothing, not even within the block's GPU.
 template <bool GRID, bool ORDERED>
 __device__ __forceinline__ void team_barrier(const struct team &t, struct team_barrier &b)
 {
@@ -111,6 +113,10 @@ __device__ __forceinline__ void team_barrier(const struct team &t, struct team_b
             tells = __shfl_sync(~0u, before, 0) == gridDim.x - 1;
         }
         if (tells) {
+            if (GRID && ORDERED) {
+                fence_acquire_sys();
+                __syncwarp();
+            }
             if (ORDERED)
                 fence_release_sys();
             if (lane < t.ranks)

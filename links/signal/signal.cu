@@ -158,8 +158,9 @@ __device__ __forceinline__ void barriers(const struct barrier_args &a)
 // sass-and: arch=80+
 // sass-loop: kernel=signal_barrier_block_ordered bar.block=2 membar.sys=1 cctl=1 outer arch=90a+
 // sass-loop: kernel=signal_barrier_block_ordered bar.block=2 membar.sys=2 outer arch=80,86,89
-// sass-loop: kernel=signal_barrier_grid_ordered bar.block=2 membar.sys=1 membar.gpu=1 outer arch=90a+
-// sass-loop: kernel=signal_barrier_grid_ordered bar.block=2 membar.sys=2 membar.gpu=1 outer
+// sass-loop: kernel=signal_barrier_grid_ordered bar.block=2 membar.sys=1 membar.gpu=1 outer
+// sass-and: cctl=3 arch=90a+
+// sass-loop: kernel=signal_barrier_grid_ordered bar.block=2 membar.sys=3 membar.gpu=1 outer
 // sass-and: arch=80,86,89
 #define BARRIER(name, grid, ordered)                                                               \
     extern "C" __global__ void __launch_bounds__(256)                                              \
@@ -173,8 +174,7 @@ BARRIER(signal_barrier_grid, true, false)
 BARRIER(signal_barrier_block_ordered, false, true)
 BARRIER(signal_barrier_grid_ordered, true, true)
 
-// --- whether a barrier orders memory
-// ---------------------------------------------------------------
+// --- whether a barrier orders memory -------------------------------------------------------------
 
 // The last warp writes and all but the first read; the first one arrives and waits for the block.
 // The store and the loads are ordinary ones.
