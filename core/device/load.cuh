@@ -68,13 +68,18 @@ __device__ __forceinline__ uint4 load_ordinary(const void *p)
 // them. That is right for tensors that fit into the L2. Of larger ones no result is found anyway,
 // and what is read had better be kept like any other line. On an H200 three copies, each of what
 // the last one stored, take 46.5 us for 32 MiB, and 54.0 if what is read is kept; one of 256 MiB
-// takes 141.9 us, and 134.9 if it is kept. (One load with a cache policy would do, but the policy
-// takes ten instructions to make on Hopper: a kernel of 860 ns takes 40 more.)
+// takes 141.9 us, and 134.9 if it is kept.
+// The choice is a branch around the group, or a predicate at EACH load. A kernel of 1 us is 60 ns
+// slower by the branch. The predicate wants registers, and where a bias is read, too, some loads
+// would wait for others. (One load with a cache policy would do, but the policy takes ten
+// instructions to make on Hopper.)
 // Kernels that move one vector a thread are for tensors that fit, and have no choice.
-template <int VECTORS, typename GROUP>
+template <int VECTORS, bool EACH = false, typename GROUP>
 __device__ __forceinline__ void load_group(bool keep, const GROUP &group)
 {
-    if (VECTORS > 1 && keep)
+    if (VECTORS > 1 && EACH)
+        group([keep](const void *p) { return keep ? load_ordinary(p) : load_once(p); });
+    else if (VECTORS > 1 && keep)
         group([](const void *p) { return load_ordinary(p); });
     else
         group([](const void *p) { return load_once(p); });

@@ -93,7 +93,7 @@ __device__ __forceinline__ void apply(const chain_args &a)
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
-    load_group<VECTORS>(a.keep, [&](auto load) {
+    load_group<VECTORS, !OPERATORS::reads_bias>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             const uint64_t at = first + i * THREADS;
@@ -234,24 +234,24 @@ typedef chain<CHAIN_FMAS, 2> fmas_2;
 typedef chain<CHAIN_FMAS, 4> fmas_4;
 typedef chain<CHAIN_FMAS, 8> fmas_8;
 typedef chain<CHAIN_FMAS, 16> fmas_16;
-// sass-all: kernel=chain_fmas_0_fp32 ldg128=8 ldg128na=4 stg128=4 local=0
+// sass-all: kernel=chain_fmas_0_fp32 ldg128=8 ldg128na=4 stg128=4 local=0 together
 LONG(fmas_0_fp32, fp32, fmas_0)
-// sass-all: kernel=chain_fmas_2_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=32 local=0
+// sass-all: kernel=chain_fmas_2_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=32 local=0 together
 LONG(fmas_2_fp32, fp32, fmas_2)
-// sass-all: kernel=chain_fmas_4_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=64 local=0
+// sass-all: kernel=chain_fmas_4_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=64 local=0 together
 LONG(fmas_4_fp32, fp32, fmas_4)
-// sass-all: kernel=chain_fmas_8_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=128 local=0
+// sass-all: kernel=chain_fmas_8_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=128 local=0 together
 LONG(fmas_8_fp32, fp32, fmas_8)
-// sass-all: kernel=chain_fmas_16_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=256 local=0
+// sass-all: kernel=chain_fmas_16_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=256 local=0 together
 LONG(fmas_16_fp32, fp32, fmas_16)
 // sass-all: kernel=chain_fmas_loop_fp32 ldg128=8 ldg128na=4 stg128=4 local=0 looped
 // sass-and: arch=75,80,86,89,90a
 // sass-all: kernel=chain_fmas_loop_fp32 ldg128=8 ldg128na=4 stg128=8 local=0 looped arch=100+
 // sass-loop: kernel=chain_fmas_loop_fp32 ffma=64 other<=4 local=0
 LONG(fmas_loop_fp32, fp32, looped)
-// sass-all: kernel=chain_fmas_4_bf16 ldg128=8 ldg128na=4 stg128=4 ffma=128 local=0
+// sass-all: kernel=chain_fmas_4_bf16 ldg128=8 ldg128na=4 stg128=4 ffma=128 local=0 together
 LONG(fmas_4_bf16, bf16, fmas_4)
-// sass-all: kernel=chain_fmas_16_bf16 ldg128=8 ldg128na=4 stg128=4 ffma=512 local=0
+// sass-all: kernel=chain_fmas_16_bf16 ldg128=8 ldg128na=4 stg128=4 ffma=512 local=0 together
 LONG(fmas_16_bf16, bf16, fmas_16)
 // sass-all: kernel=chain_fmas_loop_bf16 ldg128=8 ldg128na=4 stg128=4 local=0 looped
 // sass-and: arch=75,80,86,89,90a
