@@ -26,10 +26,11 @@ new row of each cache is NaN until a layer writes it.
 
 Expected on an H200: reading a layer takes 27 us (1b) and 95 us (8b). The layer of cuBLAS's products
 and a kernel for each operator, in a graph, is the nearest of ours to `compile`.
-Measured on an H200 (dadc3c0, seven rounds): compiled, a layer takes 55.7 us (1b) and 135 us (8b),
-with searched tiles 53.6 and 129; that of cuBLAS's products 58.9 and 142, ours in one kernel 30.7
-and 102. Tiles of another search, on another H200 (9fcd464, in the history of the tree), took 50.6
-and 126; what is not searched differed by 0.4 % at most.
+Measured on an H200 (2bc92e8, seven rounds): compiled, a layer takes 55.7 us (1b) and 136 us (8b),
+with searched tiles 57.4 and 129; that of cuBLAS's products 59.0 and 143, ours in one kernel 30.3
+and 100. So the search made 1b slower there. Tiles of other searches, on other H200s, took 50.6 and
+126 (9fcd464) and 53.6 and 129 (dadc3c0, both in the history of the tree); what is not searched
+differs by 1.0 % at most.
 
 Traps. What was compiled, and the tiles that were found, stay in the folder of torch's compiler
 (TORCHINDUCTOR_CACHE_DIR). `--prepare` fills it, which takes minutes where it is empty; `gpufloor

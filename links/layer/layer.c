@@ -50,8 +50,8 @@
  * Expected of a step on two H200: 32 layers, a head of 525 MB a rank at the layer's 4.6 TB/s, 114
  * us, and a choice of 3 us, an exchange among them: push 1.97 ms, near 1.87. In graphs, whose first
  * layers took 74 and 83 us, 8 us for the kernels of head and choice, and NCCL's gather 10 more:
- * 2.49 ms, and 2.79. One GPU: 32 x 106.6 + 226, 3.64 ms. Measured: push 56.3 us and 1.94 ms, near
- * 53.4 and 1.84, graphs as expected.
+ * 2.49 ms, and 2.79. One GPU: 32 x 106.6 + 226, 3.64 ms. Measured (09736e3-1): push 56.0 us and
+ * 1.92 ms, near 52.5 and 1.81, graphs as expected.
  *
  * Traps. The numbers of exchanges must go on from launch to launch, else old words look fresh: they
  * are a counter of the GPU's own. On four GPUs attention has two kv heads a rank, and 32 blocks. A

@@ -36,11 +36,10 @@
  * 1.2 to 1.4 us: the fence waits for the value's own round trip. Through the host 1.5 to 2.5 us: a
  * store to it, and on average one and a half reads across the bus, of which each takes about 1 us.
  * Barriers of one block 0.7 to 1.1 us; of whole GPUs 1.5 to 2.1, which is that and the arrivals of
- * a grid. Measured on two: relaxed 0.74; acquire 1.92, of which the fence and then the flag are 1.6
- * and the reader's own fence the rest; through the host 1.6 to 1.8; barriers of one block 0.7 to
- * 0.8 and with order 1.4, of whole GPUs 1.20 and 2.12. By the relay, not measured yet, 2 to 2.5 us
- * are expected: as through the host, and a line that goes from one core's cache to the bus and
- * back.
+ * a grid. By the relay 2 to 2.5 us: as through the host, and a line that goes from one core's cache
+ * to the bus and back. Measured on two (09736e3-1): relaxed 0.73; acquire 1.89, of which the fence
+ * and then the flag are 1.6 and the reader's own fence the rest; through the host 1.85, by the
+ * relay 2.16; barriers of one block 0.79 and with order 1.40, of whole GPUs 1.20 and 2.12.
  *
  * Traps. Polls that acquire empty the L1 each time. A flag in the sender's memory makes each poll a
  * round trip. Stores are posted: a loop of stores without an answer times a queue. Polls look at a
