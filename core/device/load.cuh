@@ -52,7 +52,7 @@ __device__ __forceinline__ uint4 load_once(const void *p)
     return v;
 }
 
-// An ordinary load by the same path.
+// Through the L1, as any load goes, by the same path: for data that the caches may keep.
 __device__ __forceinline__ uint4 load_ordinary(const void *p)
 {
     uint4 v;
@@ -60,29 +60,6 @@ __device__ __forceinline__ uint4 load_ordinary(const void *p)
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(p));
     return v;
-}
-
-// Calls `group`, which loads what a thread needs by the function that it is given: by load_once(),
-// or by load_ordinary() where the L2 shall keep what is read. On Hopper the L2 gives up first what
-// load_once() brings: results that were stored stay there instead, where the next kernel finds
-// them. That is right for tensors that fit into the L2. Of larger ones no result is found anyway,
-// and what is read had better be kept like any other line. On an H200 three copies, each of what
-// the last one stored, take 46.5 us for 32 MiB, and 54.0 if what is read is kept; one of 256 MiB
-// takes 141.9 us, and 134.9 if it is kept.
-// The choice is a branch around the group, or a predicate at EACH load. A kernel of 1 us is 60 ns
-// slower by the branch. The predicate wants registers, and where a bias is read, too, some loads
-// would wait for others. (One load with a cache policy would do, but the policy takes ten
-// instructions to make on Hopper.)
-// Kernels that move one vector a thread are for tensors that fit, and have no choice.
-template <int VECTORS, bool EACH = false, typename GROUP>
-__device__ __forceinline__ void load_group(bool keep, const GROUP &group)
-{
-    if (VECTORS > 1 && EACH)
-        group([keep](const void *p) { return keep ? load_ordinary(p) : load_once(p); });
-    else if (VECTORS > 1 && keep)
-        group([](const void *p) { return load_ordinary(p); });
-    else
-        group([](const void *p) { return load_once(p); });
 }
 
 // Makes everything that follows wait until p has arrived. Only an instruction that uses a loaded

@@ -21,7 +21,7 @@ struct gelu_args {
     uint64_t vectors; /* rows x cols / 8 */
     uint32_t row_vectors; /* cols / 8, a power of two */
     float scale;
-    uint32_t keep, pad; /* see load_group() of core/device/load.cuh */
+    uint32_t keep, pad; /* see fused/common/load_group.cuh */
 };
 ARGS_SIZE(struct gelu_args, 48);
 

@@ -1,14 +1,14 @@
 // Kernels of bias_gelu_scale: out = scale * gelu(in + bias), as one kernel and as three. All have
 // one skeleton, as has the copy in common/copy.cu; they differ in the work between load and store.
 //
-// Neighbouring threads move neighbouring 16-byte vectors. The input bypasses the L1, as it is used
-// once; the output is stored like any other, so that the next kernel finds it in the L2. (Stored
-// evict-first, three kernels over a tensor of 4096 x 4096 take 19 % more, and a copy of 256 MiB
-// 1.6 % more, on an H200.) Arithmetic is fp32.
-#include "core/device/load.cuh"
+// Neighbouring threads move neighbouring 16-byte vectors. The input is used once: it bypasses the
+// L1 unless the L2 shall keep it (load_group.cuh). The output is stored like any other, so that the
+// next kernel finds it in the L2. (Stored evict-first, three kernels over a tensor of 4096 x 4096
+// take 19 % more, and a copy of 256 MiB 1.6 % more, on an H200.) Arithmetic is fp32.
 #include "core/device/verdict.cuh"
 #include "fused/bias_gelu_scale/args.h"
 #include "fused/common/gelu.cuh"
+#include "fused/common/load_group.cuh"
 #include "fused/common/vector.cuh"
 
 struct biased {
@@ -52,7 +52,7 @@ __device__ __forceinline__ void apply(const gelu_args &a)
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
-    load_group<VECTORS>(a.keep, [&](auto load) {
+    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             uint64_t at = first + i * THREADS;

@@ -1,8 +1,9 @@
 // The copy that every operator in this folder is compared with. A thread moves 16 bytes per access
-// and has four accesses in flight. Loads bypass the L1. A second kernel moves one
-// vector a thread in small blocks, for buffers too small to give every SM a block of the first.
+// and has four accesses in flight. Loads bypass the L1 unless the L2 shall keep what they bring. A
+// second kernel moves one vector a thread in small blocks, for buffers too small to give every SM a
+// block of the first.
 #include "fused/common/copy.h"
-#include "fused/common/vector.cuh"
+#include "fused/common/load_group.cuh"
 
 template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const copy_args &a)
 {
@@ -10,7 +11,7 @@ template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const c
     const uint4 *from = (const uint4 *)a.from;
     uint4 *to = (uint4 *)a.to, x[VECTORS];
 
-    load_group<VECTORS, true>(a.keep, [&](auto load) {
+    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_PREDICATE>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++)
             if (first + i * THREADS < a.vectors)
@@ -22,7 +23,7 @@ template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const c
             to[first + i * THREADS] = x[i];
 }
 
-// sass-all: ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 local=0 together
 extern "C" __global__ void __launch_bounds__(COPY_THREADS)
     copy_long(const __grid_constant__ struct copy_args a)
 {

@@ -13,7 +13,7 @@ struct copy_args {
     void *to;
     uint64_t vectors; /* of 16 bytes */
     uint32_t *wrong;  /* copy_compare counts the vectors that differ here; the copies ignore it */
-    uint32_t keep, pad; /* see load_group() of core/device/load.cuh */
+    uint32_t keep, pad; /* see fused/common/load_group.cuh */
 };
 ARGS_SIZE(struct copy_args, 40);
 

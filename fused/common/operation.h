@@ -148,7 +148,7 @@ bool operation_is_given(const struct probe_run *r);
  * 32. */
 size_t operation_sets(const struct probe_run *r, double bytes_of_a_set);
 
-/* Should the L2 keep what is loaded once (load_group)? Where a tensor is larger than the L2. */
+/* Should the L2 keep what is loaded once (load_group.cuh)? Where a tensor is larger than the L2. */
 static inline bool operation_keeps(const struct probe_run *r, double tensor_bytes)
 {
     return tensor_bytes > (double)gpu_facts(r)->l2_bytes;

@@ -47,7 +47,7 @@ struct chain_args {
     uint32_t magic, bits; /* v / row_vectors == v * magic >> bits for all v below 2^31 */
     uint32_t rounds;      /* of the loop of chain_fma_loop */
     float scale, shift, leak, limit;
-    uint32_t keep, pad; /* see load_group() of core/device/load.cuh */
+    uint32_t keep, pad; /* see fused/common/load_group.cuh */
 };
 ARGS_SIZE(struct chain_args, 72);
 

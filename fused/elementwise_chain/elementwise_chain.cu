@@ -2,16 +2,16 @@
 // multiply-adds. One skeleton, that of the copy in common/copy.cu: what differs is what happens
 // between load and store.
 //
-// Neighbouring threads move neighbouring vectors of 16 bytes. The input passes by the L1 (it is
-// used once); the output is stored like any other, so that the next kernel finds it in the L2. Two
-// or eight vectors a thread instead of four, 128 or 512 threads a block instead of 256 changed no
-// long tensor of plain operators by much over 1 %.
+// Neighbouring threads move neighbouring vectors of 16 bytes. The input is used once: it passes by
+// the L1 unless the L2 shall keep it (load_group.cuh). The output is stored like any other, so that
+// the next kernel finds it in the L2. Two or eight vectors a thread instead of four, 128 or 512
+// threads a block instead of 256 changed no long tensor of plain operators by much over 1 %.
 //
 // A fused chain consists of the instructions of its operators, no fewer (see chain.cuh), so
 // that what it saves is memory traffic and launches alone. The contracts count them: 32 elements a
 // thread, 8 in the small form.
-#include "core/device/load.cuh"
 #include "core/device/verdict.cuh"
+#include "fused/common/load_group.cuh"
 #include "fused/common/vector.cuh"
 #include "fused/elementwise_chain/args.h"
 #include "fused/elementwise_chain/chain.cuh"
@@ -93,7 +93,10 @@ __device__ __forceinline__ void apply(const chain_args &a)
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
-    load_group<VECTORS, !OPERATORS::reads_bias>(a.keep, [&](auto load) {
+    const load_choice choice = VECTORS == 1             ? LOAD_ONCE
+                               : OPERATORS::reads_bias ? LOAD_BY_BRANCH
+                                                       : LOAD_BY_PREDICATE;
+    load_group<choice>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             const uint64_t at = first + i * THREADS;
@@ -143,31 +146,31 @@ __device__ __forceinline__ void apply(const chain_args &a)
 // sass-all: kernel=chain_bias_*_small ldg128=2 together arch=90a
 BOTH(bias, only<CHAIN_BIAS>)
 // sass-all: kernel=chain_scale_*16 ldg128=8 ldg128na=4 stg128=4 fmul=32 local=0
-// sass-all: kernel=chain_scale_*16 ldg128=8 together arch=90a
+// sass-all: kernel=chain_scale_*16 ldg128=8 ldg128.guarded=8 together arch=90a
 // sass-all: kernel=chain_scale_*_small ldg128=1 ldg128na=1 stg128=1 fmul=8 local=0
 BOTH(scale, only<CHAIN_SCALE>)
 // sass-all: kernel=chain_leaky_*16 ldg128=8 ldg128na=4 stg128=4 fmul=32 local=0
-// sass-all: kernel=chain_leaky_*16 ldg128=8 fmnmx=32 together arch=90a
+// sass-all: kernel=chain_leaky_*16 ldg128=8 ldg128.guarded=8 fmnmx=32 together arch=90a
 // sass-all: kernel=chain_leaky_*_small ldg128=1 ldg128na=1 stg128=1 fmul=8 local=0
 // sass-all: kernel=chain_leaky_*_small fmnmx=8 arch=90a
 BOTH(leaky, only<CHAIN_LEAKY>)
 // sass-all: kernel=chain_shift_*16 ldg128=8 ldg128na=4 stg128=4 fadd=32 local=0
-// sass-all: kernel=chain_shift_*16 ldg128=8 together arch=90a
+// sass-all: kernel=chain_shift_*16 ldg128=8 ldg128.guarded=8 together arch=90a
 // sass-all: kernel=chain_shift_*_small ldg128=1 ldg128na=1 stg128=1 fadd=8 local=0
 BOTH(shift, only<CHAIN_SHIFT>)
 // sass-all: kernel=chain_clamp_*16 ldg128=8 ldg128na=4 stg128=4 local=0
-// sass-all: kernel=chain_clamp_*16 ldg128=8 fmnmx=64 together arch=90a
+// sass-all: kernel=chain_clamp_*16 ldg128=8 ldg128.guarded=8 fmnmx=64 together arch=90a
 // sass-all: kernel=chain_clamp_*_small ldg128=1 ldg128na=1 stg128=1 local=0
 // sass-all: kernel=chain_clamp_*_small fmnmx=16 arch=90a
 BOTH(clamp, only<CHAIN_CLAMP>)
 // sass-all: kernel=chain_gelu_*16 ldg128=8 ldg128na=4 stg128=4 local=0
 // sass-all: kernel=chain_gelu_*16 fadd=32 fmul=96 ffma=32 mufu=64
-// sass-all: kernel=chain_gelu_*16 ldg128=8 together arch=90a
+// sass-all: kernel=chain_gelu_*16 ldg128=8 ldg128.guarded=8 together arch=90a
 // sass-all: kernel=chain_gelu_*_small ldg128=1 ldg128na=1 stg128=1 local=0
 // sass-all: kernel=chain_gelu_*_small fadd=8 fmul=24 ffma=8 mufu=16
 BOTH(gelu, only<CHAIN_GELU>)
 // sass-all: kernel=chain_silu_*16 ldg128=8 ldg128na=4 stg128=4 fadd=32 fmul=64 mufu=64 local=0
-// sass-all: kernel=chain_silu_*16 ldg128=8 together arch=90a
+// sass-all: kernel=chain_silu_*16 ldg128=8 ldg128.guarded=8 together arch=90a
 // sass-all: kernel=chain_silu_*_small ldg128=1 ldg128na=1 stg128=1 fadd=8 fmul=16 mufu=16 local=0
 BOTH(silu, only<CHAIN_SILU>)
 
@@ -189,27 +192,27 @@ BOTH(plain_1, plain_1)
 // sass-all: kernel=chain_plain_2_*_small ldg128=2 together arch=90a
 BOTH(plain_2, plain_2)
 // sass-all: kernel=chain_plain_4_*16 ldg128=16 ldg128na=4 stg128=4 fadd=64 fmul=64 local=0
-// sass-all: kernel=chain_plain_4_*16 ldg128na=4 fmnmx=32 together arch=90a
+// sass-all: kernel=chain_plain_4_*16 ldg128.constant=12 fmnmx=32 together arch=90a
 // sass-all: kernel=chain_plain_4_*_small ldg128=2 ldg128na=1 stg128=1 fadd=16 fmul=16 local=0
 // sass-all: kernel=chain_plain_4_*_small fmnmx=8 arch=90a
 BOTH(plain_4, plain_4)
 // sass-all: kernel=chain_plain_8_*16 ldg128=16 ldg128na=4 stg128=4 fadd=96 fmul=128 local=0
-// sass-all: kernel=chain_plain_8_*16 ldg128na=4 fmnmx=128 together arch=90a
+// sass-all: kernel=chain_plain_8_*16 ldg128.constant=12 fmnmx=128 together arch=90a
 // sass-all: kernel=chain_plain_8_*_small ldg128=2 ldg128na=1 stg128=1 fadd=24 fmul=32 local=0
 // sass-all: kernel=chain_plain_8_*_small fmnmx=32 arch=90a
 BOTH(plain_8, plain_8)
 // sass-all: kernel=chain_plain_16_*16 ldg128=16 ldg128na=4 stg128=4 fadd=224 fmul=192 local=0
-// sass-all: kernel=chain_plain_16_*16 ldg128na=4 fmnmx=288 together arch=90a
+// sass-all: kernel=chain_plain_16_*16 ldg128.constant=12 fmnmx=288 together arch=90a
 // sass-all: kernel=chain_plain_16_*_small ldg128=2 ldg128na=1 stg128=1 fadd=56 fmul=48 local=0
 // sass-all: kernel=chain_plain_16_*_small fmnmx=72 arch=90a
 BOTH(plain_16, plain_16)
 // sass-all: kernel=chain_plain_32_*16 ldg128=16 ldg128na=4 stg128=4 fadd=416 fmul=416 local=0
-// sass-all: kernel=chain_plain_32_*16 ldg128na=4 fmnmx=576 together arch=90a
+// sass-all: kernel=chain_plain_32_*16 ldg128.constant=12 fmnmx=576 together arch=90a
 // sass-all: kernel=chain_plain_32_*_small ldg128=2 ldg128na=1 stg128=1 fadd=104 fmul=104 local=0
 // sass-all: kernel=chain_plain_32_*_small fmnmx=144 arch=90a
 BOTH(plain_32, plain_32)
 // sass-all: kernel=chain_plain_64_*16 ldg128=16 ldg128na=4 stg128=4 fadd=832 fmul=832 local=0
-// sass-all: kernel=chain_plain_64_*16 ldg128na=4 fmnmx=1184 together arch=90a
+// sass-all: kernel=chain_plain_64_*16 ldg128.constant=12 fmnmx=1184 together arch=90a
 // sass-all: kernel=chain_plain_64_*_small ldg128=2 ldg128na=1 stg128=1 fadd=208 fmul=208 local=0
 // sass-all: kernel=chain_plain_64_*_small fmnmx=296 arch=90a
 BOTH(plain_64, plain_64)
@@ -223,7 +226,7 @@ typedef chain<CHAIN_ACTIVATED, 16> activated_16;
 BOTH(activated_4, activated_4)
 // sass-all: kernel=chain_activated_16_*16 ldg128=16 ldg128na=4 stg128=4 local=0
 // sass-all: kernel=chain_activated_16_*16 fadd=320 fmul=576 ffma=96 mufu=384
-// sass-all: kernel=chain_activated_16_*16 ldg128na=4 fmnmx=192 together arch=90a
+// sass-all: kernel=chain_activated_16_*16 ldg128.constant=12 fmnmx=192 together arch=90a
 // sass-all: kernel=chain_activated_16_*_small ldg128=2 ldg128na=1 stg128=1 local=0
 // sass-all: kernel=chain_activated_16_*_small fadd=80 fmul=144 ffma=24 mufu=96
 // sass-all: kernel=chain_activated_16_*_small fmnmx=48 arch=90a
@@ -234,26 +237,26 @@ typedef chain<CHAIN_FMAS, 2> fmas_2;
 typedef chain<CHAIN_FMAS, 4> fmas_4;
 typedef chain<CHAIN_FMAS, 8> fmas_8;
 typedef chain<CHAIN_FMAS, 16> fmas_16;
-// sass-all: kernel=chain_fmas_0_fp32 ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=chain_fmas_0_fp32 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 local=0 together
 LONG(fmas_0_fp32, fp32, fmas_0)
-// sass-all: kernel=chain_fmas_2_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=32 local=0 together
+// sass-all: kernel=chain_fmas_2_fp32 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 ffma=32 local=0 together
 LONG(fmas_2_fp32, fp32, fmas_2)
-// sass-all: kernel=chain_fmas_4_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=64 local=0 together
+// sass-all: kernel=chain_fmas_4_fp32 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 ffma=64 local=0 together
 LONG(fmas_4_fp32, fp32, fmas_4)
-// sass-all: kernel=chain_fmas_8_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=128 local=0 together
+// sass-all: kernel=chain_fmas_8_fp32 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 ffma=128 local=0 together
 LONG(fmas_8_fp32, fp32, fmas_8)
-// sass-all: kernel=chain_fmas_16_fp32 ldg128=8 ldg128na=4 stg128=4 ffma=256 local=0 together
+// sass-all: kernel=chain_fmas_16_fp32 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 ffma=256 local=0 together
 LONG(fmas_16_fp32, fp32, fmas_16)
-// sass-all: kernel=chain_fmas_loop_fp32 ldg128=8 ldg128na=4 stg128=4 local=0 looped
+// sass-all: kernel=chain_fmas_loop_fp32 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 local=0 looped
 // sass-and: arch=75,80,86,89,90a
 // sass-all: kernel=chain_fmas_loop_fp32 ldg128=8 ldg128na=4 stg128=8 local=0 looped arch=100+
 // sass-loop: kernel=chain_fmas_loop_fp32 ffma=64 other<=4 local=0
 LONG(fmas_loop_fp32, fp32, looped)
-// sass-all: kernel=chain_fmas_4_bf16 ldg128=8 ldg128na=4 stg128=4 ffma=128 local=0 together
+// sass-all: kernel=chain_fmas_4_bf16 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 ffma=128 local=0 together
 LONG(fmas_4_bf16, bf16, fmas_4)
-// sass-all: kernel=chain_fmas_16_bf16 ldg128=8 ldg128na=4 stg128=4 ffma=512 local=0 together
+// sass-all: kernel=chain_fmas_16_bf16 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 ffma=512 local=0 together
 LONG(fmas_16_bf16, bf16, fmas_16)
-// sass-all: kernel=chain_fmas_loop_bf16 ldg128=8 ldg128na=4 stg128=4 local=0 looped
+// sass-all: kernel=chain_fmas_loop_bf16 ldg128=8 ldg128.guarded=8 ldg128na=4 stg128=4 local=0 looped
 // sass-and: arch=75,80,86,89,90a
 // sass-all: kernel=chain_fmas_loop_bf16 ldg128=8 ldg128na=4 stg128=8 local=0 looped arch=100+
 // sass-loop: kernel=chain_fmas_loop_bf16 ffma=128 other<=4 local=0

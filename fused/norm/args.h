@@ -32,7 +32,7 @@ struct norm_args {
     uint32_t rows, row_vectors; /* cols / 8 */
     float epsilon, one_over_cols;
     uint32_t cluster; /* blocks that share a row, a power of two */
-    uint32_t keep;    /* see load_group() of core/device/load.cuh */
+    uint32_t keep;    /* see fused/common/load_group.cuh */
 };
 ARGS_SIZE(struct norm_args, 96);
 

@@ -9,9 +9,10 @@
 //     _cluster   a cluster per row, for few rows too long for _few, on GPUs with clusters
 // The cluster takes one row of 32768 from 5.0 us to 2.5 us on an H200. For many such rows a cluster
 // is slower than a block of 1024 threads: LayerNorm of 4096 x 32768 takes 185 us against 158 us.
-// The input bypasses the L1; weights stay in the L1, where every block finds them. Each kernel
-// exists for fp16 and for bf16, which ends its name.
+// The input bypasses the L1 unless the L2 shall keep it (load_group.cuh); weights stay in the L1,
+// where every block finds them. Each kernel exists for fp16 and for bf16, which ends its name.
 #include "core/device/load.cuh"
+#include "fused/common/load_group.cuh"
 #include "fused/norm/args.h"
 #include "fused/norm/codes.cuh"
 #include "fused/norm/norm.cuh"
@@ -21,7 +22,7 @@
 struct row_of {
     uint32_t vectors, last; // vectors of the row, 0 if there is no such row; number of the last one
     size_t start;           // its first vector; if there is no such row, that of the last row
-    bool keep;              // see load_group()
+    bool keep;              // see load_group.cuh
     __device__ __forceinline__ row_of(const norm_args &a, uint32_t row)
         : vectors(row < a.rows ? a.row_vectors : 0), last(a.row_vectors - 1),
           start((size_t)min(row, a.rows - 1) * a.row_vectors), keep(a.keep)
@@ -33,7 +34,7 @@ template <int VECTORS, typename TEAM>
 __device__ __forceinline__ void load_row(uint4 (&x)[VECTORS], const void *from, const row_of &row,
                                          const TEAM &team)
 {
-    load_group<VECTORS>(row.keep, [&](auto load) {
+    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(row.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++)
             x[i] = load((const uint4 *)from + row.start + min(team.at(i), row.last));
@@ -334,7 +335,7 @@ __device__ __forceinline__ void apply(const norm_args &a)
     const uint32_t end = a.rows * a.row_vectors;
     uint4 x[VECTORS], y[VECTORS] = {};
 
-    load_group<VECTORS>(a.keep, [&](auto load) {
+    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             const uint32_t at = min(first + i * THREADS, end - 1);

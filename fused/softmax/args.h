@@ -49,7 +49,7 @@ struct softmax_args {
     uint32_t cols, vectors, parts, slice;
     float scale, exponent; /* positive; scale x log2(e) */
     uint32_t row;  /* softmax_last, softmax_grid: the one row of the launch */
-    uint32_t keep; /* see load_group() of core/device/load.cuh */
+    uint32_t keep; /* see fused/common/load_group.cuh */
 };
 ARGS_SIZE(struct softmax_args, 80);
 

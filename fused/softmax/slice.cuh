@@ -4,7 +4,7 @@
 #ifndef FUSED_SOFTMAX_SLICE_CUH
 #define FUSED_SOFTMAX_SLICE_CUH
 
-#include "core/device/load.cuh"
+#include "fused/common/load_group.cuh"
 #include "fused/softmax/args.h"
 #include "fused/softmax/lanes.cuh"
 #include "fused/softmax/parts.cuh"
@@ -53,12 +53,12 @@ template <typename OPERATION, int N> __device__ __forceinline__ float of_all(con
         return of_all<OPERATION>(y);
 }
 
-// A thread's vectors, from `first` on. Shall the L2 keep what is read (load_group)?
+// A thread's vectors, from `first` on. Shall the L2 keep them (load_group.cuh)? Streams do not ask.
 template <int V>
 __device__ __forceinline__ void fetch(const slice &s, uint32_t first, uint4 (&bits)[V],
                                       bool keep = false)
 {
-    load_group<V>(keep, [&](auto load) {
+    load_group<V == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < V; i++)
             if (first + i * blockDim.x < s.end)

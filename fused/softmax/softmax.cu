@@ -3,12 +3,12 @@
 //
 // All share this scheme. A thread takes up to four 16-byte vectors, all loads before any use, and
 // keeps their exp2 relative to its own maximum. Parts merge (parts.cuh). Once the row's part is
-// known, one multiplication turns an exp2 into a probability. The input bypasses the L1.
-// Arithmetic is fp32.
+// known, one multiplication turns an exp2 into a probability. The input bypasses the L1 unless the
+// L2 shall keep it (load_group.cuh). Arithmetic is fp32.
 #include "core/device/clock.cuh"
 #include "core/device/cluster.cuh"
-#include "core/device/load.cuh"
 #include "core/device/order.cuh"
+#include "fused/common/load_group.cuh"
 #include "fused/softmax/slice.cuh"
 
 // --- one block a row ----------------------------------------------------------------------------
@@ -77,7 +77,8 @@ __device__ __forceinline__ void held(const softmax_args &a)
     part own = {-CUDART_INF_F, 0};
     float x[lanes<T>];
 
-    load_group<REST ? 1 : HELD>(a.keep, [&](auto load) { // with the rest it gains nothing
+    // With the rest in shared memory it gains nothing by a choice.
+    load_group<REST ? LOAD_ONCE : LOAD_BY_BRANCH>(a.keep, [&](auto load) {
         h.each([&](uint32_t at, uint4 &held) { held = load(s.in + at); });
     });
     h.each([&](uint32_t at, uint4 &held) {
@@ -258,7 +259,7 @@ __device__ __forceinline__ void apply(const softmax_args &a)
     const uint32_t first = s.begin + threadIdx.x;
     uint4 bits[SOFTMAX_VECTORS] = {}, more[SOFTMAX_VECTORS] = {};
 
-    load_group<SOFTMAX_VECTORS>(a.keep, [&](auto load) {
+    load_group<LOAD_BY_BRANCH>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < SOFTMAX_VECTORS; i++)
             if (first + i * blockDim.x < s.end) {
@@ -309,13 +310,13 @@ __device__ __forceinline__ void apply(const softmax_args &a)
     KERNEL(type, fill, SOFTMAX_SMALL_THREADS, (apply<type, FILL>(a)))                             \
     KERNEL(type, add, SOFTMAX_SMALL_THREADS, (apply<type, ADD>(a)))
 
-// sass-all: kernel=softmax_row_* ldg128na=4 stg128=4 local=0 looped together
+// sass-all: kernel=softmax_row_* ldg128=8 ldg128na=4 stg128=4 local=0 looped together
 // sass-all: kernel=softmax_grid_* ldg128na=4 stg128=4 local=0 looped together
 // sass-loop: kernel=softmax_held_* ldg128na=4 other<=39 local=0 arch=75,80,86,89,90a
 // sass-loop: kernel=softmax_held_* ldg128na=4 other<=25 local=0 arch=100+
 // sass-loop: kernel=softmax_shared_* ldg128na=4 other<=37 local=0 arch=75,80,86,89,90a
 // sass-loop: kernel=softmax_shared_* ldg128na=4 other<=12 local=0 arch=100+
-// sass-all: kernel=softmax_pair_* ldg128na=8 stg128=8 local=0 regs<=64 looped together
+// sass-all: kernel=softmax_pair_* ldg128=16 ldg128na=8 stg128=8 local=0 regs<=64 looped together
 // sass-loop: kernel=softmax_online_* ldg128na=2 guarded<=2 other<=204 local=0 together
 // sass-loop: kernel=softmax_partial_* ldg128na=2 guarded<=2 other<=204 local=0 together
 // sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=379 local=0 together
@@ -323,10 +324,10 @@ __device__ __forceinline__ void apply(const softmax_args &a)
 // sass-loop: kernel=softmax_finish_* ldg128na=2 stg128=2 guarded<=2 other<=192 local=0 together
 // sass-and: arch=80+
 // sass-loop: kernel=softmax_last_* ldg128na=2 guarded<=2 other<=208 local=0 together
-// sass-all: kernel=softmax_scale_* ldg128na=4 stg128=4 local=0 together
-// sass-all: kernel=softmax_mask_* ldg128na=4 stg128=4 local=0 together
-// sass-all: kernel=softmax_fill_* ldg128na=0 stg128=4 local=0
-// sass-all: kernel=softmax_add_* ldg128na=8 stg128=4 local=0 together
+// sass-all: kernel=softmax_scale_* ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=softmax_mask_* ldg128=8 ldg128na=4 stg128=4 local=0 together
+// sass-all: kernel=softmax_fill_* ldg128=0 stg128=4 local=0
+// sass-all: kernel=softmax_add_* ldg128=16 ldg128na=8 stg128=4 local=0 together
 // sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=380 local=0 together
 // sass-and: arch=75
 // sass-loop: kernel=softmax_unmerged_* ldg128na=2 stg128=2 guarded<=2 other<=192 local=0 together

@@ -59,7 +59,7 @@ struct softmax {
     uint32_t rows, cols, vectors;
     size_t bytes; /* of one tensor, padding included */
     float scale;
-    bool keep; /* see load_group() of core/device/load.cuh */
+    bool keep; /* see fused/common/load_group.cuh */
     struct softmax_form form[OPERATOR_FORMS]; /* the harness's forms point to these */
 };
 

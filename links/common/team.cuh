@@ -92,7 +92,7 @@ __device__ __forceinline__ uint32_t team_arrive(uint32_t *arrived, uint32_t bloc
 // Of one block in each rank, or of the whole GRID, all blocks of which must be resident at once.
 // The block that arrives last tells the other ranks and its own; each block waits for what all
 // ranks tell, in its own GPU's memory. ORDERED: what any thread of any rank wrote before is visible
-// to every thread after. So who tells first acquires what the blocks released that arrived before.
+// to every thread after. So the block that tells acquires first what the others released.
 // Lane 0 has seen them arrive; the lanes that tell have it from lane 0, by __syncwarp().
 // Without ORDERED the barrier orders nothing, not even within the block's GPU.
 template <bool GRID, bool ORDERED>

@@ -5,8 +5,7 @@
 
 #if __CUDA_ARCH__ >= 800
 
-// --- the token: what is stored at the next GPU, and how it is waited for
-// --------------------------
+// --- the token: what is stored at the next GPU, and how it is waited for -------------------------
 
 // A number, and nothing that must be seen with it.
 struct relaxed {

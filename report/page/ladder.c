@@ -131,7 +131,7 @@ static void say_step(struct section *section, const struct summary *summary)
     const struct number graph = summary_number(summary, "step-graph");
 
     if (number_there(&kernel) && number_there(&graph))
-        section_note(section, "In a step all SMs wait for all.");
+        section_note(section, "In a step of all SMs each waits for all.");
 }
 
 void section_ladder(const struct summary *summary, struct section *section)
@@ -172,7 +172,7 @@ void section_ladder(const struct summary *summary, struct section *section)
     section_rests(section, number_there(first) ? first : &rungs[0].time);
     section_rests(section, &rungs[n - 1].time);
     section_note(section,
-                 "c compute, m memory, s synchronise, l launch, h the host's CPU.");
+                 "c compute, m memory, s synchronise, l launch, h host.");
     section->key = section->n_notes;
     say_step(section, summary);
     section_doubts(section);

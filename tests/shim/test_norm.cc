@@ -52,7 +52,7 @@ static void run(norm_kernel kernel, const tensors &t, const void *in, void *out,
 {
     const norm_args a = {in,      t.residual, t.weight, t.bias,    t.sum, out,   t.scale,
                          t.mean,  t.factor,   t.rows,   t.cols / 8, 1e-5f, 1.0f / (float)t.cols,
-                         1,       0};
+                         1,       t.rows % 2};
     shim_launch(kernel, a, grid, threads, 0);
 }
 

@@ -14,10 +14,5 @@ static inline uint4 load_cg_128_if(const void *p, bool there)
 }
 static inline uint4 load_once(const void *p) { return *(const uint4 *)p; }
 static inline uint4 load_ordinary(const void *p) { return *(const uint4 *)p; }
-template <int VECTORS, bool EACH = false, typename GROUP>
-static inline void load_group(bool, const GROUP &group)
-{
-    group([](const void *p) { return load_once(p); });
-}
 
 #endif
