@@ -136,13 +136,13 @@ static const struct claim claims[] = {
          "data exchange, Nvidia GPUs rely on global DRAM for all inter-SM communication.",
      .clause = "Nvidia GPUs rely on global DRAM for all inter-SM communication",
      .since = "2026-11-22",
-     .plain = {.yes = "From SM to SM data flow at {rate} of DRAM's rate; a bare flag takes "
-                      "{latency} of a load.",
-               .no = "From SM to SM data flow at {rate} times DRAM's rate; a bare flag "
-                     "takes {latency:%} of a load.",
+     .plain = {.yes = "SMs hand data on at {rate} of DRAM's rate; a bare flag takes "
+                      "{latency} of an HBM load.",
+               .no = "SMs hand data on at {rate} times DRAM's rate; a bare flag takes "
+                     "{latency:%} of an HBM load.",
                .partly =
-                   "Between: from SM to SM data flow at {rate:range} of DRAM's rate "
-                   "(limit 1), a bare flag takes {latency:range} of a load (limit {C06_LATENCY})."},
+                   "Between: SMs hand data on at {rate:range} of DRAM's rate (limit 1), a "
+                   "bare flag takes {latency:range} of an HBM load (limit {C06_LATENCY})."},
      .surprise = 7,
      .statement = "Handing data from SM to SM never runs faster than DRAM, in latency and in "
                   "bandwidth; 'all' makes one exception enough to refute.",

@@ -232,7 +232,7 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes = "By one warp on each SM device memory is read at {share:%} of the best rate, "
                       "less than {C13_SHARE:%}.",
-               .no = "One warp on each SM reads device memory at {share:%} of the sustained rate.",
+               .no = "One warp on each SM reads device memory at {share} of the sustained rate.",
                .partly = "Between: one warp on each SM reads device memory at {share:range} of the "
                          "best rate against a limit of {C13_SHARE}."},
      .surprise = 8,

@@ -240,11 +240,9 @@ static void note(const struct row *const *time, size_t n, struct section *s)
         row_key(time[0], "kv_heads", kv_heads, sizeof kv_heads) &&
         row_key(time[0], "d", depth, sizeof depth))
         section_note(s,
-                     "Decode: %s heads over %s, %s wide, cold. Of a read: of its cache. Of a "
-                     "token: share of an "
-                     "8B step that attention takes, if all else ran at the full memory rate. "
-                     "flash, cuDNN: in "
-                     "PyTorch, the first by FlashAttention-2.",
+                     "Decode: %s heads over %s, %s wide, cold. Of a read: of its cache, where "
+                     "timed. Of a token: attention's share of an 8B step, the rest at the memory's "
+                     "rate. flash, cuDNN: PyTorch's, flash by FlashAttention-2.",
                      heads, kv_heads, depth);
 }
 

@@ -225,7 +225,7 @@ static size_t take_all(struct section *section, const struct summary *summary, s
     n += take_other(summary, CUBLASLT, "cuBLASLt", "best of all", &lines[n]);
     n += take_other(summary, TORCH, "PyTorch", "its choice", &lines[n]);
     n += take_other(summary, TUNED, "Triton, tuned", "its choice", &lines[n]);
-    n += take_other(summary, FORCED, "Triton, as many as SMs", "best of those", &lines[n]);
+    n += take_other(summary, FORCED, "Triton, blocks >= SMs", "best of those", &lines[n]);
     qsort(lines, n, sizeof *lines, by_time);
     return cut(lines, n);
 }
@@ -359,7 +359,8 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
 {
     const double wave = cost->wave[1].centre / cost->wave[0].centre - 1;
     const struct number whole = number_of(&cost->whole);
-    const struct number longer = number_formed(wave, "ratio", &whole);
+    const struct number over = number_of(&cost->wave[1]); /* by one tile */
+    const struct number longer = number_formed(wave, "ratio", &over);
     const bool is_positive = cost->fixed[0].centre > 0;
     struct series *at_none = is_positive ? section_series(section, "fixed cost", "part") : NULL;
 
@@ -374,7 +375,8 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
         section_go_on(
             section,
             "Lines over k (512, 1024, 2048) leave %.2f to %.2f of the %.2f us of 128x64 at "
-            "k = 0: the fixed cost. One tile more than SMs takes %.0f %% longer.",
+            "k = 0: the fixed cost. In a larger product one tile more than SMs takes %.0f %% "
+            "longer.",
             cost->fixed[0].centre / 1e3, cost->fixed[1].centre / 1e3, cost->whole.centre / 1e3,
             100 * wave);
 }
@@ -389,7 +391,7 @@ static void say_block(struct section *section, const struct bundle *bundle, cons
         us[i] = at(bundle, time, metrics[i]) / time->clock_mhz;
     if (isfinite(us[0] + us[1] + us[2] + us[3]))
         section_note(section,
-                     "One block of it: first operands at %.2f us, last copy %.2f, last product "
+                     "A block of 128x64: first operands at %.2f us, last copy %.2f, last product "
                      "%.2f, C stored %.2f.",
                      us[0], us[1], us[2], us[3]);
 }
