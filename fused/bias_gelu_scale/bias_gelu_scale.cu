@@ -52,7 +52,7 @@ __device__ __forceinline__ void apply(const gelu_args &a)
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
-    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(a.keep, [&](auto load) {
+    load_group<LOAD_BY_BRANCH, VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             uint64_t at = first + i * THREADS;

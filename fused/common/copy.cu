@@ -11,7 +11,7 @@ template <int THREADS, int VECTORS> __device__ __forceinline__ void copy(const c
     const uint4 *from = (const uint4 *)a.from;
     uint4 *to = (uint4 *)a.to, x[VECTORS];
 
-    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_PREDICATE>(a.keep, [&](auto load) {
+    load_group<LOAD_BY_PREDICATE, VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++)
             if (first + i * THREADS < a.vectors)

@@ -1,7 +1,7 @@
 // Loads of tensors that a kernel reads once. The host says whether the L2 shall keep what they
 // bring (operation_keeps() of operation.h): load_ordinary() if so, else load_once().
 //
-//     load_group<LOAD_BY_BRANCH>(a.keep, [&](auto load) {
+//     load_group<LOAD_BY_BRANCH, VECTORS>(a.keep, [&](auto load) {
 //         for (...)
 //             x[i] = load(in + at);
 //     });
@@ -17,29 +17,31 @@
 // more by a branch. Softmax of a row of 4096 takes 92 ns less by a branch; norm and bias_gelu_scale
 // take as long. Predicates want registers, and where a bias is read, too, some loads would wait for
 // others. So they are for the copy and for chains without a bias.
+//
+// A kernel that moves one vector a thread is for tensors that fit into the L2, and does not choose.
 #ifndef FUSED_COMMON_LOAD_GROUP_CUH
 #define FUSED_COMMON_LOAD_GROUP_CUH
 
 #include "core/device/load.cuh"
 
 enum load_choice {
-    LOAD_ONCE,         // none: kernels of one vector a thread are for tensors that fit
+    LOAD_ONCE,         // there is none
     LOAD_BY_BRANCH,    // one, around the whole group
     LOAD_BY_PREDICATE, // at each load
 };
 
-template <load_choice CHOICE, typename GROUP>
+template <load_choice CHOICE, int VECTORS, typename GROUP>
 __device__ __forceinline__ void load_group(bool keep, const GROUP &group)
 {
-    if constexpr (CHOICE == LOAD_BY_PREDICATE) {
+    if constexpr (CHOICE == LOAD_ONCE || VECTORS == 1) {
+        group([](const void *p) { return load_once(p); });
+    } else if constexpr (CHOICE == LOAD_BY_PREDICATE) {
         group([keep](const void *p) { return keep ? load_ordinary(p) : load_once(p); });
-    } else if constexpr (CHOICE == LOAD_BY_BRANCH) {
+    } else {
         if (keep)
             group([](const void *p) { return load_ordinary(p); });
         else
             group([](const void *p) { return load_once(p); });
-    } else {
-        group([](const void *p) { return load_once(p); });
     }
 }
 

@@ -93,10 +93,8 @@ __device__ __forceinline__ void apply(const chain_args &a)
     const uint4 *in = (const uint4 *)a.in, *bias = (const uint4 *)a.bias;
     uint4 *out = (uint4 *)a.out, x[VECTORS], b[VECTORS] = {};
 
-    const load_choice choice = VECTORS == 1             ? LOAD_ONCE
-                               : OPERATORS::reads_bias ? LOAD_BY_BRANCH
-                                                       : LOAD_BY_PREDICATE;
-    load_group<choice>(a.keep, [&](auto load) {
+    const load_choice choice = OPERATORS::reads_bias ? LOAD_BY_BRANCH : LOAD_BY_PREDICATE;
+    load_group<choice, VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             const uint64_t at = first + i * THREADS;

@@ -34,7 +34,7 @@ template <int VECTORS, typename TEAM>
 __device__ __forceinline__ void load_row(uint4 (&x)[VECTORS], const void *from, const row_of &row,
                                          const TEAM &team)
 {
-    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(row.keep, [&](auto load) {
+    load_group<LOAD_BY_BRANCH, VECTORS>(row.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++)
             x[i] = load((const uint4 *)from + row.start + min(team.at(i), row.last));
@@ -335,7 +335,7 @@ __device__ __forceinline__ void apply(const norm_args &a)
     const uint32_t end = a.rows * a.row_vectors;
     uint4 x[VECTORS], y[VECTORS] = {};
 
-    load_group<VECTORS == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(a.keep, [&](auto load) {
+    load_group<LOAD_BY_BRANCH, VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < VECTORS; i++) {
             const uint32_t at = min(first + i * THREADS, end - 1);

@@ -58,7 +58,7 @@ template <int V>
 __device__ __forceinline__ void fetch(const slice &s, uint32_t first, uint4 (&bits)[V],
                                       bool keep = false)
 {
-    load_group<V == 1 ? LOAD_ONCE : LOAD_BY_BRANCH>(keep, [&](auto load) {
+    load_group<LOAD_BY_BRANCH, V>(keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < V; i++)
             if (first + i * blockDim.x < s.end)

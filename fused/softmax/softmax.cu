@@ -78,7 +78,7 @@ __device__ __forceinline__ void held(const softmax_args &a)
     float x[lanes<T>];
 
     // With the rest in shared memory it gains nothing by a choice.
-    load_group<REST ? LOAD_ONCE : LOAD_BY_BRANCH>(a.keep, [&](auto load) {
+    load_group<REST ? LOAD_ONCE : LOAD_BY_BRANCH, HELD>(a.keep, [&](auto load) {
         h.each([&](uint32_t at, uint4 &held) { held = load(s.in + at); });
     });
     h.each([&](uint32_t at, uint4 &held) {
@@ -259,7 +259,7 @@ __device__ __forceinline__ void apply(const softmax_args &a)
     const uint32_t first = s.begin + threadIdx.x;
     uint4 bits[SOFTMAX_VECTORS] = {}, more[SOFTMAX_VECTORS] = {};
 
-    load_group<LOAD_BY_BRANCH>(a.keep, [&](auto load) {
+    load_group<LOAD_BY_BRANCH, SOFTMAX_VECTORS>(a.keep, [&](auto load) {
 #pragma unroll
         for (int i = 0; i < SOFTMAX_VECTORS; i++)
             if (first + i * blockDim.x < s.end) {

@@ -9,8 +9,8 @@ errs more, is WORSE, and exit 0 without --worse or --strict. Something changed: 
 of them; all twice as slow. The bundle lies in the folder of results, or elsewhere; there is a history, or
 none. All twice as slow, a row need not be found of which either bundle has one run only, or whose runs scatter by
 more than that. Bundles of several GPUs at one commit are of other cards: there at most 1 % of the rows move, and
-rows whose runs scatter by a quarter need not be found either. What the host's clock times (timer=wall, copy_rate) is left out of
-the shares, since it does not scatter by less than 3 %."""
+rows whose runs scatter by a quarter need not be found either. What the host's clock times (timer=wall, copy_rate) is
+left out of the shares, since it does not scatter by less than 3 %."""
 import collections
 import glob
 import itertools
