@@ -74,6 +74,33 @@ if [ -z "$has_kernels" ] || tests/compatibility.py "$gpufloor" >"$work/COMPATIBI
 else
     fail "tests/compatibility.py: exit $?"
 fi
+
+# compatibility EXIT GREP WHAT: of a build of sm_90a whose one kernel a folder says $said, and in which a cubin of sm_80
+# lies from before, tests/compatibility.py exits so, and prints a line like that.
+compatibility() {
+    local status=0
+    printf '#!/bin/sh\ncase "$*" in *sm_80*) echo "cubins from before are read"; exit 2 ;; esac\n%s\n' "$said" \
+        >"$work/build/tests/sass"
+    tests/compatibility.py "$gpufloor" "$work/build" >"$work/out" 2>&1 || status=$?
+    if [ "$status" = "$1" ] && grep -q "$2" "$work/out"; then
+        passed=$((passed + 1))
+    else
+        fail "tests/compatibility.py, $3: exit $status, $(head -n 1 "$work/out")"
+    fi
+}
+mkdir -p "$work/build/tests" "$work/build/core/device"
+: >"$work/build/tests/sass" && chmod +x "$work/build/tests/sass"
+: >"$work/build/core/device/harness.sm_80.cubin"
+echo 90a >"$work/build/archs"
+sources=$(find core/device probes matmul fused links -name '*.cu' | wc -l)
+# shellcheck disable=SC2016 # $1 is that script's
+said='echo "ok    $1 kernel sm_90a  ldg=1"'
+compatibility 0 "^| 9.0 | sm_90a | $sources |" "a contract a source"
+# shellcheck disable=SC2016
+said='echo "FAIL  $1 kernel sm_90a  expected ldg=1"; exit 1'
+compatibility 1 "^$sources contracts do not hold, the first of core/device: kernel sm_90a" "contracts that do not hold"
+said='echo "sass: no such cubin" >&2; exit 2'
+compatibility 2 "^sass: no such cubin" "a cubin that cannot be read"
 print "$work/H200.md" report --section vital --format md $results && same_here docs/H200.md "$work/H200.md"
 print "$work/CLAIMS.md" claims --format md $results && same_here docs/CLAIMS.md "$work/CLAIMS.md"
 if "$gpufloor" report --html="$work/h200.html" --figures="$work/figures" $results; then

@@ -85,9 +85,15 @@ expect "an architecture without table" 2 "known architecture" \
 expect "no such file" 2 "cannot be opened" "$sass" "$good.cu" "$work/none.sm_90a.cubin"
 expect "no arguments" 2 "usage:" "$sass"
 
-# The driver: without any cubin; with a failure; with a file that is no cubin.
+# The driver: of no build; without any cubin; with one of another architecture than the build's; with a failure;
+# with a file that is no cubin.
 mkdir -p "$work/build/core/device"
-expect "driver without cubins" 1 "core/device/harness.cu: no cubin" \
+expect "driver and no build" 2 "archs" ../contracts.sh "$sass" "$work/build"
+echo 90a >"$work/build/archs"
+expect "driver without cubins" 1 "core/device/harness.cu: no cubin of it for sm_90a" \
+    ../contracts.sh "$sass" "$work/build"
+cp "$work/$good.sm_80.cubin" "$work/build/core/device/harness.sm_80.cubin"
+expect "driver and a cubin from before" 1 "core/device/harness.cu: no cubin of it for sm_90a" \
     ../contracts.sh "$sass" "$work/build"
 cp "$cubin" "$work/build/core/device/harness.sm_90a.cubin"
 expect "driver and a failure" 1 "good_ca sm_90a  expected a contract" \
