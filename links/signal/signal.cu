@@ -159,6 +159,8 @@ __device__ __forceinline__ void barriers(const struct barrier_args &a)
 // sass-loop: kernel=signal_barrier_block_ordered bar.block=2 membar.sys=2 outer arch=80,86,89
 // sass-loop: kernel=signal_barrier_grid_ordered bar.block=2 membar.sys=1 membar.gpu=1 outer
 // sass-and: cctl=3 arch=90a+
+// sass-loop: kernel=signal_barrier_grid_ordered atomg=1 cctl>=1 membar.sys=1 stg32.sys.guarded=1
+// sass-and: guarded=1 between outer arch=90a+   arrive, acquire, release, tell
 // sass-loop: kernel=signal_barrier_grid_ordered bar.block=2 membar.sys=3 membar.gpu=1 outer
 // sass-and: arch=80,86,89
 #define BARRIER(name, grid, ordered)                                                               \

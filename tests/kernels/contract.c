@@ -239,6 +239,8 @@ static bool add_word(struct contract *c, const char *text)
         return c->outer = true;
     if (!strcmp(text, "ahead") && c->kind == LOOP)
         return c->ahead = true;
+    if (!strcmp(text, "between") && c->kind == LOOP)
+        return c->between = true;
     if (!strcmp(text, "calls") && c->kind == WHOLE)
         return c->calls = true;
     if (!strcmp(text, "looped") && c->kind != LOOP)
@@ -288,6 +290,8 @@ static void parse_contract(const struct source *s, struct contract *c, const cha
         trouble("%s:%u: an empty contract", s->file.path, c->line);
     if (c->ahead && c->class_count < 2)
         trouble("%s:%u: 'ahead' needs two classes", s->file.path, c->line);
+    if (c->between && c->class_count < 3)
+        trouble("%s:%u: 'between' needs three classes", s->file.path, c->line);
     for (size_t i = 0; i < c->limit_count; i++)
         if (c->limits[i].count > 1 && !fits_list(c, &c->limits[i]))
             trouble("%s:%u: '%s' has other places than the classes", s->file.path, c->line,

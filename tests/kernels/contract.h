@@ -29,7 +29,7 @@ struct contract {
     char kernel[512]; /* from kernel=, or the definition below */
     bool glob;
     unsigned archs;
-    bool none, waited, looped, together, chain, moving, outer, ahead, calls, closed;
+    bool none, waited, looped, together, chain, moving, outer, ahead, between, calls, closed;
     struct word classes[MAX_WORDS], limits[MAX_WORDS]; /* limits: see is_limit() */
     size_t class_count, limit_count;
 };

@@ -159,6 +159,43 @@ static void check_ahead(const struct check *k, const unsigned char *body, size_t
     free(within);
 }
 
+/* In one turn, does a path lead from the class at `first` to the line's last without the class
+ * behind it? What runs only where a predicate holds does not stand in the way. */
+static bool comes_past(const struct check *k, const unsigned char *body, size_t header,
+                       size_t first)
+{
+    const struct contract *c = k->contract;
+    const struct word *to = &c->classes[c->class_count - 1];
+    size_t n = k->kernel->n, i = 0;
+    unsigned char *within = allocate(n, 1), *after = allocate(n, 1);
+
+    for (size_t j = 0; j < n; j++) {
+        const struct instruction *x = &k->kernel->code[j];
+
+        within[j] = body[j] && j != header &&
+                    (is_guarded(x) || !in_class(x, &c->classes[first + 1]));
+        after[j] = body[j] && in_class(x, &c->classes[first]);
+    }
+    spread(k->kernel, after, within);
+    while (i < n && !(after[i] && in_class(&k->kernel->code[i], to)))
+        i++;
+    if (i < n)
+        append(k->wrong,
+               "; expected between, found a way from the %s to the %s at 0x%zx without the %s",
+               c->classes[first].name, to->name, 16 * i, c->classes[first + 1].name);
+    free(after);
+    free(within);
+    return i < n;
+}
+
+static void check_between(const struct check *k, const unsigned char *body, size_t header)
+{
+    for (size_t first = 0; first + 2 < k->contract->class_count; first++)
+        if (comes_past(k, body, header, first))
+            break;
+    append(k->found, " between");
+}
+
 void check_loop(const struct check *k)
 {
     const struct word *finder = &k->contract->classes[0];
@@ -174,6 +211,8 @@ void check_loop(const struct check *k)
         check_set(k, body, header);
         if (k->contract->ahead)
             check_ahead(k, body, header);
+        if (k->contract->between)
+            check_between(k, body, header);
         if (k->contract->moving)
             check_moving(k, body, header);
     }

@@ -133,6 +133,21 @@ FAULTS = [
     dict(name="a grid's barrier that tells what it has not acquired", source=SIGNAL, since="80",
          changes=[(TEAM, "                fence_acquire_sys();\n                __syncwarp();\n", "")],
          caught={"signal_barrier_grid_ordered": "expected "}),
+    dict(name="a grid's barrier that releases before it acquires", source=SIGNAL, since="90a",
+         changes=[(TEAM, """            if (GRID && ORDERED) {
+                fence_acquire_sys();
+                __syncwarp();
+            }
+            if (ORDERED)
+                fence_release_sys();
+""", """            if (ORDERED)
+                fence_release_sys();
+            if (GRID && ORDERED) {
+                fence_acquire_sys();
+                __syncwarp();
+            }
+""")],
+         caught={"signal_barrier_grid_ordered": "expected between, found a way from the cctl to the stg32.sys.guarded"}),
     dict(name="a grid's barrier without the blocks' fence", source=SIGNAL, since="80",
          changes=[(TEAM, "            if (ORDERED)\n                __threadfence();\n", "")],
          caught={"signal_barrier_grid_ordered": "expected membar.gpu=1"}),
