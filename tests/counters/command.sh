@@ -124,6 +124,23 @@ check "an existing file is refused" exits 2
 check "and left alone" grep -qx mine there.json
 check "before anything is measured" test ! -s out
 
+# Without --output: many that begin in one second, and find the same name free, write a document each.
+together=()
+for ((i = 0; i < 12; i++)); do
+    bin/gpufloor counters good >/dev/null 2>>talk </dev/null &
+    together+=($!)
+done
+failures=0
+for one in "${together[@]}"; do
+    wait "$one" || failures=$((failures + 1))
+done
+check "twelve at once exit 0" test $failures = 0
+check "each has a document of its own" test "$(find run -name '*.json' | wc -l)" = 12
+for document in run/*.json; do
+    check "$document is whole" python3 "$here/../schema.py" counters "$document"
+done
+check "and nothing else is left" test "$(find run -type f | wc -l)" = 12
+
 # The probes themselves, where no GPU can be seen.
 if [ -x "$build/bin/probes/launch" ]; then
     "$build/bin/probes/launch" --counters sm --json >one.json 2>talk
