@@ -376,7 +376,7 @@ static void judge_c24(const struct bundle *bundle, struct finding *f)
     const bool negative = cube_slower(&doubled, f) == CLAIM_REFUTED;
     rule_say(f->evidence, "Triton, warm, by slope: tuned (%.0f blocks) %.2f us, forced (%.0f) %.2f",
              n_few.centre, few.centre / 1e3, n_many.centre, many.centre / 1e3);
-    rule_say_row(f, "times as long", &ratio);
+    rule_say_row(f, "times as long, median of the rounds", &ratio);
     say_other_clocks(bundle, f);
     rule_say_control(f, true, positive, "32 blocks take longer than what the tuner picks, times",
                      &idle);

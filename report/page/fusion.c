@@ -311,7 +311,7 @@ static void find(const struct fusion *const *sorted, size_t n, struct section *s
             section_text(s, "Fusing gains up to %s times and loses in no case shown.", best);
     else if (*why)
         s->finding =
-            section_text(s, "Fusing gains up to %s times; it loses through %s.", best, why);
+            section_text(s, "Fusing gains up to %s times; it loses most by %s.", best, why);
     else
         s->finding = section_text(s,
                                   "Fusing gains up to %s times and loses in %zu of %zu "

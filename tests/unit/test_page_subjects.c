@@ -239,7 +239,7 @@ static void fusing_gains_and_loses(void **unused)
         NAN);
     build(section_fusion, &bundle, &s);
     assert_string_equal(s.finding,
-                        "Fusing gains up to 4.00 times; it loses through idle SMs or spills.");
+                        "Fusing gains up to 4.00 times; it loses most by idle SMs or spills.");
     assert_int_equal(s.grid[0].n_cells / s.grid[0].n_columns, 3);
     assert_string_equal(s.grid[0].cell[1].text, "16384x8192"); /* the larger case, not the better */
     assert_true(says(&s, "softmax over arrays, cap_32: spills"));
