@@ -35,10 +35,10 @@
  * async, the instructions of a copy, of its group or barrier, and of the wait: 6 to 13 per step.
  * Expected on Hopper: shared 23 to 30 cycles, l1 32 to 34, l2 250 to 290, hbm 280 to 380 ns. async:
  * 75 cycles from the L1; from the L2 and beyond 35 to 50 more than a load. Constants: 28 cycles up
- * to 2 KiB, then 93 to 102 depending on the SM (102 on SM 0), because the outer cache is outside
- * the SMs; from the L2 308 near and 490 far, 30 more than a load by the thread. Cycles are
- * meaningful inside the SM only; beyond it, quote ns. ns = cycles divided by the SM clock of the
- * same launch, which is read at edges of %globaltimer.
+ * to 2 KiB, then 93 to 104 depending on the SM (98 to 104 on SM 0, by card), because the outer
+ * cache is outside the SMs; from the L2, by card, 303 to 311 near and 486 to 495 far, 26 to 35 more
+ * than a load by the thread. Cycles are meaningful inside the SM only; beyond it, quote ns. ns =
+ * cycles divided by the SM clock of the same launch, which is read at edges of %globaltimer.
  *
  * Traps. One byte of shared memory in the kernel takes 8 KiB from the L1: the kernels that load
  * from global memory use none, and ask for a carve-out of zero. Device memory is measured on a
