@@ -81,6 +81,15 @@ static void refuse_value(const struct probe_parameter *p, const char *text,
                (long long)p->min, (long long)p->max);
 }
 
+static void refuse_name(const char *text, struct argp_state *state)
+{
+    char names[256] = "";
+    for (size_t i = 0; i < probe.n_parameters; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s",
+                 i ? ", " : "; it has ", probe.parameters[i].name);
+    argp_error(state, "--set %s: %s has no such parameter%s", text, probe.name, names);
+}
+
 /* --set NAME=VALUE, against the probe's own table. */
 static void set_parameter(struct options *o, const char *text, struct argp_state *state)
 {
@@ -99,7 +108,7 @@ static void set_parameter(struct options *o, const char *text, struct argp_state
         o->given[i] = true;
         return;
     }
-    argp_error(state, "--set %s: %s has no such parameter (see --list)", text, probe.name);
+    refuse_name(text, state);
 }
 
 static error_t take(int key, char *argument, struct argp_state *state)

@@ -177,8 +177,7 @@ static bool merge(struct bundle *into, const struct bundle *bundles, size_t n, c
     return merged;
 }
 
-/* Why a folder without a file is none of bundles: "; the folders A, B in it do". */
-static void tell_empty(const char *folder, char why[DOCUMENT_WHY])
+void folder_tell_empty(const char *folder, char why[DOCUMENT_WHY])
 {
     size_t n_folders, used, n = 0;
     char **folders = folders_in(folder, &n_folders);
@@ -227,7 +226,7 @@ bool folder_open(struct bundle *bundle, const char *folder, const struct folder_
 
     *bundle = (struct bundle){0};
     if (n_paths == 0)
-        tell_empty(folder, why);
+        folder_tell_empty(folder, why);
     for (size_t i = 0; i < n_paths && opened; i++) {
         opened = bundle_open_measured(&bundles[n], paths[i], why);
         n += opened;

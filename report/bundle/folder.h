@@ -10,6 +10,9 @@ char **paths_in(const char *folder, size_t *n);
 char **folders_in(const char *folder, size_t *n); /* the folders in it, likewise */
 void paths_free(char **paths, size_t n);
 
+/* Why a folder without a file is none of bundles, in one line: the folders in it that hold some. */
+void folder_tell_empty(const char *folder, char why[DOCUMENT_WHY]);
+
 /* What a folder needs to know of this tree's programs: was a probe's share of a bundle measured by
  * different code? */
 struct folder_tree {

@@ -1,6 +1,5 @@
 #include "report/cli/answers.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "report/cli/catalogue.h"
 #include "report/page/emit.h"
 #include "report/page/html.h"
+#include "report/page/made.h"
 #include "report/page/out.h"
 #include "report/page/sections.h"
 
@@ -297,20 +297,18 @@ bool answers_page(const char *path, const struct bundle *bundle, const char *res
 {
     struct bundle committed = {0};
     struct summary summary = {.bundle = bundle, .results = results};
-    FILE *out = fopen(path, "w");
+    FILE *out = made_open(path, why);
 
-    if (!out) {
-        snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, strerror(errno));
+    if (!out)
         return false;
-    }
     const bool is_open = answers_committed(&summary, &committed);
     const bool put = html_print(out, &summary);
-    const bool wrote = !ferror(out);
-    const bool closed = fclose(out) == 0;
+    const bool closed = made_close(out, path, why);
     if (is_open)
         bundle_free(&committed);
-    snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, put ? "cannot be written" : "out of memory");
-    return put && wrote && closed;
+    if (!put)
+        snprintf(why, DOCUMENT_WHY, "%.300s: out of memory", path);
+    return put && closed;
 }
 
 bool answers_figures(const char *folder, const struct bundle *bundle, const char *results,

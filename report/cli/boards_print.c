@@ -1,6 +1,5 @@
 #include "report/cli/boards_print.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "report/cli/papers.h"
 #include "report/page/emit.h"
 #include "report/page/html.h"
+#include "report/page/made.h"
 #include "report/page/published.h"
 
 static void put(FILE *out, const struct section *section, bool is_first, enum table_format format)
@@ -107,19 +107,17 @@ static bool write_page(const char *path, const struct boards *boards, char why[D
 {
     const char *slash = strrchr(path, '/');
     char folder[DOCUMENT_WHY];
-    FILE *out = fopen(path, "w");
+    FILE *out = made_open(path, why);
 
-    if (!out) {
-        snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, strerror(errno));
+    if (!out)
         return false;
-    }
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
              slash ? path : ".");
     const bool put = html_print_boards(out, boards, folder);
-    const bool wrote = !ferror(out);
-    const bool closed = fclose(out) == 0;
-    snprintf(why, DOCUMENT_WHY, "%.300s: %s", path, put ? "cannot be written" : "out of memory");
-    return put && wrote && closed;
+    const bool closed = made_close(out, path, why);
+    if (!put)
+        snprintf(why, DOCUMENT_WHY, "%.300s: out of memory", path);
+    return put && closed;
 }
 
 bool boards_write(struct bundle bundles[2], const char *results, const struct boards_files *files,

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "report/cli/command.h"
 #include "report/cli/home.h"
@@ -134,9 +133,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         o->json = command_format(state, argument, "text or json") == TABLE_JSON;
         break;
     case KEY_RESULTS:
-        if (access(argument, R_OK | X_OK) != 0)
-            command_fail(state, errno, "--results %s", argument);
-        o->results = argument;
+        o->results = command_folder(state, "--results", argument);
         break;
     case ARGP_KEY_ARGS:
         o->paths = state->argv + state->next;

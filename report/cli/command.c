@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "core/help.h"
 #include "report/cli/suggest.h"
@@ -48,6 +50,17 @@ long long command_whole(const struct argp_state *state, const char *option, cons
         command_fail(state, 0, "%s %s: expected a whole number from %lld to %lld",
                      option, text, least, most);
     return value;
+}
+
+const char *command_folder(const struct argp_state *state, const char *option, const char *path)
+{
+    struct stat facts;
+
+    if (stat(path, &facts) == 0 && !S_ISDIR(facts.st_mode))
+        command_fail(state, 0, "%s %s: is a file; expected a folder", option, path);
+    if (access(path, R_OK | X_OK) != 0)
+        command_fail(state, errno, "%s %s", option, path);
+    return path;
 }
 
 /* --- what is given ---------------------------------------------------------------------------- */

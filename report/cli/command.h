@@ -29,6 +29,9 @@ _Noreturn void command_fail(const struct argp_state *state, int error, const cha
 long long command_whole(const struct argp_state *state, const char *option, const char *text,
                         long long least, long long most);
 
+/* A folder that can be read; else exits with one line that names the option. */
+const char *command_folder(const struct argp_state *state, const char *option, const char *path);
+
 /* Reads --format=WORD, which is one of those that `expected` names: "text, md or json"; else exits
  * with one line. */
 enum table_format command_format(const struct argp_state *state, const char *word,

@@ -29,12 +29,10 @@
  * or --strict. */
 #include "report/cli/compare.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/stat.h"
 #include "core/unit.h"
@@ -311,6 +309,13 @@ struct compare_options {
     char *paths[2];
 };
 
+/* What is UNSURE may have changed or not: it is of interest where it decides. */
+static bool is_shown(const struct comparison *c, const struct compare_options *o)
+{
+    return !o->only_changed ||
+           (c->verdict != VERDICT_SAME && (o->strict || c->verdict != VERDICT_UNSURE));
+}
+
 static const struct row *any_row(const struct comparison *c)
 {
     return c->new_row ? c->new_row : c->old_row;
@@ -363,7 +368,7 @@ static void print_table(FILE *out, const struct compared *all, const struct comp
     for (size_t i = 0; i < table.n_columns; i++)
         table_cell(&table, "%s", tsv ? tsv_heads[i] : heads[i]);
     for (size_t i = 0; i < all->n; i++)
-        if (!o->only_changed || all->c[i].verdict != VERDICT_SAME)
+        if (is_shown(&all->c[i], o))
             comparison_cells(&table, &all->c[i], o->format);
     table_print(out, &table, o->format, NULL);
 }
@@ -382,7 +387,7 @@ static void print_explanations(FILE *out, const struct compared *all,
 {
     for (size_t i = 0; i < all->n; i++) {
         const struct comparison *c = &all->c[i];
-        if (o->only_changed && c->verdict == VERDICT_SAME)
+        if (!is_shown(c, o))
             continue;
         table_put(out, any_row(c)->id, o->format);
         fprintf(out, " (%s): %s", any_row(c)->unit, verdict_name(c->verdict));
@@ -452,7 +457,7 @@ static void print_json(FILE *out, const struct compared *all, const struct bundl
     json_t *rows = json_array(), *counts = json_object();
     for (size_t i = 0; i < all->n; i++) {
         const struct comparison *c = &all->c[i];
-        if (o->only_changed && c->verdict == VERDICT_SAME)
+        if (!is_shown(c, o))
             continue;
         json_array_append_new(rows, json_pack(
             "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "metric", any_row(c)->id, "unit",
@@ -608,10 +613,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
     case KEY_WORSE: o->worse = true; break;
     case KEY_EXPLAIN: o->explain = true; break;
     case KEY_RESULTS:
-        /* silently without history, verdicts would differ */
-        if (access(argument, R_OK | X_OK) != 0)
-            command_fail(state, errno, "--results %s", argument);
-        o->results = argument;
+        o->results = command_folder(state, "--results", argument);
         break;
     case ARGP_KEY_ARG:
         if (state->arg_num >= 2)

@@ -277,8 +277,7 @@ bool fleet_read(struct fleet *fleet, const char *folder, char why[DOCUMENT_WHY])
     if (!fine)
         snprintf(why, DOCUMENT_WHY, "%.400s: out of memory", folder);
     else if (n == 0)
-        snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles",
-                 folder);
+        folder_tell_empty(folder, why);
     else if (fleet->n_files == 0)
         snprintf(why, DOCUMENT_WHY, "%.200s: no bundle to judge; %.80s: %.150s", folder,
                  fleet->left[0].name, fleet->left[0].why);

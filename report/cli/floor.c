@@ -345,49 +345,65 @@ static void print_cells(FILE *out, const struct pass *passes, size_t n)
 }
 
 /* What the columns are, for who reads the table alone. */
-static const char columns[] = "floor: what no packaging beats, the longest of three: all bytes at "
-                              "the fastest read of the memory, "
-                              "all products at the peak of the tensor cores, all dependent steps "
-                              "one after the other. Then what is "
-                              "predicted of packagings, which are ways to split a step into "
-                              "kernels: near: one kernel, in which "
-                              "weights stream ahead of the steps from the memory behind each SM's "
-                              "half of the L2, and values tell "
-                              "their readers that they are there; values: the same, with weights "
-                              "anywhere; dependent: six fused "
-                              "kernels a layer, with programmatic dependent launch; graph: a "
-                              "kernel per operator, by graph. in 50 "
-                              "ms: so many steps fit in a row, at the floor.";
+#define FLOOR_WORDS "floor: what no packaging beats, the longest of three: all bytes at the fastest " \
+                    "read of the memory, all products at the peak of the tensor cores, all "          \
+                    "dependent steps one after the other. "
+#define FIT_WORDS "in 50 ms: so many steps fit in a row, at the floor."
+
+static const char columns[] =
+    FLOOR_WORDS "Then what is predicted of packagings, which are ways to split a step into "
+                "kernels: near: one kernel, in which weights stream ahead of the steps from the "
+                "memory behind each SM's half of the L2, and values tell their readers that they "
+                "are there; values: the same, with weights anywhere; dependent: six fused kernels "
+                "a layer, with programmatic dependent launch; graph: a kernel per operator, by "
+                "graph. " FIT_WORDS;
+static const char columns_of_floor[] =
+    FLOOR_WORDS FIT_WORDS " The bundle lacks rows that estimates of packagings need.";
+
+static const size_t packagings_shown[] = {PACKAGING_NEAR, PACKAGING_VALUES, PACKAGING_DEPENDENT,
+                                          PACKAGING_GRAPH};
+enum { N_SHOWN = sizeof packagings_shown / sizeof packagings_shown[0] };
+
+static bool any_estimate(const struct pass *passes, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (has_row(&passes[k]) && passes[k].best != PACKAGINGS)
+            return true;
+    return false;
+}
 
 static void print_table(FILE *out, const struct pass *passes, size_t n, const struct bundle *bundle,
                         enum table_format format)
 {
-    struct table table = table_new("lrrrrrrr");
+    const size_t n_shown = any_estimate(passes, n) ? N_SHOWN : 0;
+    struct table table = table_new(n_shown ? "lrrrrrrr" : "lrrr");
     char text[32], title[200], board[80];
-    static const char *const heads[] = {"model", "context", "floor", "near", "values", "dependent",
-                                        "graph", "in 50 ms"};
 
-    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
-        table_cell(&table, "%s", heads[i]);
+    table_cell(&table, "model");
+    table_cell(&table, "context");
+    table_cell(&table, "floor");
+    for (size_t i = 0; i < n_shown; i++)
+        table_cell(&table, "%s", packaging_names[packagings_shown[i]]);
+    table_cell(&table, "in 50 ms");
     for (size_t k = 0; k < n; k++) {
-        static const size_t shown[] = {PACKAGING_NEAR, PACKAGING_VALUES, PACKAGING_DEPENDENT,
-                                       PACKAGING_GRAPH};
         const struct pass *pass = &passes[k];
         if (!has_row(pass))
             continue;
         table_cell(&table, "%s", pass->model->name);
         table_cell(&table, "%.0f", pass->context);
         table_cell(&table, "%s", say(text, pass->floor, "ns"));
-        for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++)
+        for (size_t i = 0; i < n_shown; i++) {
+            const size_t shown = packagings_shown[i];
             table_cell(&table, "%s",
-                       say(text, estimate_told(&pass->by[shown[i]], shown[i], CENTRE), "ns"));
+                       say(text, estimate_told(&pass->by[shown], shown, CENTRE), "ns"));
+        }
         table_cell(&table, "%s", say_times(text, pass->floor));
     }
-    snprintf(title, sizeof title, "One decode step on %s: its floor, and what is predicted of "
-             "packagings", say_board(board, bundle));
+    snprintf(title, sizeof title, "One decode step on %s: its floor%s", say_board(board, bundle),
+             n_shown ? ", and what is predicted of packagings" : "");
     table_print(out, &table, format, title);
     if (format == TABLE_TEXT)
-        print_words(out, columns, format);
+        print_words(out, n_shown ? columns : columns_of_floor, format);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */

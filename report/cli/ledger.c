@@ -223,6 +223,12 @@ static int print_one(const struct bundle *bundle, const struct claims_options *o
     }
     if (o->verdict != LEDGER_ALL)
         tellings_keep(&t, (enum claim_verdict)o->verdict);
+    if (o->glob && t.n == 0) {
+        out_say("gpufloor claims: --id %s: none of these claims has the verdict %s\n", o->glob,
+                telling_word((enum claim_verdict)o->verdict));
+        tellings_free(&t);
+        return EXIT_TROUBLE;
+    }
     if (o->format == TABLE_JSON || o->glob)
         elsewhere = elsewhere_open(bundle);
     if (o->format == TABLE_TSV)

@@ -11,6 +11,7 @@
 #include "report/cli/home.h"
 #include "report/cli/child.h"
 #include "report/page/emit.h"
+#include "report/page/made.h"
 #include "report/page/plot.h"
 #include "report/page/tex.h"
 
@@ -31,11 +32,6 @@ static bool fail(struct papers *p, const char *path)
     return false;
 }
 
-static bool make_folder(struct papers *p)
-{
-    return mkdir(p->folder, 0777) == 0 || errno == EEXIST || fail(p, p->folder);
-}
-
 /* NULL, with one line in why. What a link of that name points to is outside the folder: the link is
  * replaced, too. */
 static FILE *begin(struct papers *p, char path[PATH_MAX], const char *name, const char *ending)
@@ -49,17 +45,12 @@ static FILE *begin(struct papers *p, char path[PATH_MAX], const char *name, cons
     }
     if (lstat(path, &held) == 0 && S_ISLNK(held.st_mode))
         remove(path);
-    FILE *out = fopen(path, "w");
-    if (!out)
-        fail(p, path);
-    return out;
+    return made_open(path, p->why);
 }
 
-/* What a full disk keeps back is seen here. */
 static bool end(struct papers *p, FILE *out, const char *path)
 {
-    const bool fine = !ferror(out);
-    return (fclose(out) == 0 && fine) || fail(p, path);
+    return made_close(out, path, p->why);
 }
 
 /* --- LaTeX ------------------------------------------------------------------------------------ */
@@ -173,7 +164,7 @@ static bool write_tex(struct papers *p)
 {
     const struct section_entry *entry;
 
-    if (!make_folder(p) || !put_board(p, "board", "tex", emit_tex_board) ||
+    if (!made_folder(p->folder, p->why) || !put_board(p, "board", "tex", emit_tex_board) ||
         !put_board(p, "macros", "tex", emit_tex_macros) ||
         !put_board(p, "gpufloor", "bib", emit_bib))
         return false;
@@ -220,7 +211,7 @@ static bool put_plot(struct papers *p, const struct plot_entry *entry,
 static bool write_plots(struct papers *p)
 {
     const struct plot_entry *entry;
-    bool fine = make_folder(p);
+    bool fine = made_folder(p->folder, p->why);
 
     for (size_t i = 0; fine && (entry = plot_at(i)); i++) {
         const struct section_entry *of = section_of(entry);

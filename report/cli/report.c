@@ -1,14 +1,12 @@
 /* gpufloor report: the answers of one bundle, the rows of one, or of several side by side. */
 #include "report/cli/report.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/text.h"
 #include "core/unit.h"
@@ -25,6 +23,7 @@
 #include "report/cli/papers.h"
 #include "report/cli/suggest.h"
 #include "report/cli/trend.h"
+#include "report/page/made.h"
 #include "report/page/out.h"
 #include "report/page/summary.h"
 
@@ -542,9 +541,7 @@ static error_t take(int key, char *argument, struct argp_state *state)
         break;
     case KEY_SECTION: take_sections(o, argument, state); break;
     case KEY_RESULTS:
-        if (access(argument, R_OK | X_OK) != 0) /* silently without it, the head would differ */
-            command_fail(state, errno, "--results %s", argument);
-        o->results = argument;
+        o->results = command_folder(state, "--results", argument);
         break;
     case KEY_HTML: o->html = argument; break;
     case KEY_FIGURES: o->figures = argument; break;
@@ -722,6 +719,25 @@ static bool print_wanted(const struct bundle *const bundles[], size_t n,
     return true;
 }
 
+/* What was to be read, given as what is to be written: `--html BUNDLE`, and no other bundle. */
+static bool takes_bundle(const struct report_options *o, char why[DOCUMENT_WHY])
+{
+    const struct {
+        const char *option, *what, *path;
+    } of[] = {{"html", "FILE", o->html},
+              {"figures", "DIR", o->figures},
+              {"tex", "DIR", o->tex},
+              {"plots", "DIR", o->plots}};
+
+    for (size_t i = 0; !o->is_named && i < sizeof of / sizeof of[0]; i++)
+        if (of[i].path && made_of_bundles(of[i].path)) {
+            snprintf(why, DOCUMENT_WHY, "--%s %.300s: holds a bundle; expected --%s=%s BUNDLE",
+                     of[i].option, of[i].path, of[i].option, of[i].what);
+            return true;
+        }
+    return false;
+}
+
 /* JSON is of one bundle, and of its answers; TSV is of rows. */
 static const char *misused(const struct report_options *o)
 {
@@ -779,6 +795,10 @@ int report_main(int argc, char **argv)
         return EXIT_TROUBLE;
     if (misused(&o)) {
         out_say("gpufloor report: %s\n", misused(&o));
+        return EXIT_TROUBLE;
+    }
+    if (takes_bundle(&o, why)) {
+        out_say("gpufloor report: %s\n", why);
         return EXIT_TROUBLE;
     }
     if (o.map)

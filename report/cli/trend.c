@@ -173,8 +173,7 @@ static bool take_all(struct trend *trend, const char *folder, const char *glob,
 
     trend->runs = calloc(trend->n_runs + 1, sizeof *trend->runs);
     if (!fine)
-        snprintf(why, DOCUMENT_WHY, "%.400s: holds no .json file; expected gpufloor bundles",
-                 folder);
+        folder_tell_empty(folder, why);
     for (size_t i = 0; fine && i < trend->n_runs; i++)
         fine = trend->runs && take_bundle(trend, i, paths[i], glob, why);
     if (fine)

@@ -2,13 +2,12 @@
 #include "report/page/html.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "report/page/emit.h"
+#include "report/page/made.h"
 #include "report/page/out.h"
 #include "report/page/sections.h"
 
@@ -287,15 +286,15 @@ static bool write_figure(const char *folder, const char *name, const char *text,
                          char why[DOCUMENT_WHY])
 {
     char path[PATH_MAX];
-    const bool fits = snprintf(path, sizeof path, "%s/%s.svg", folder, name) < PATH_MAX;
-    FILE *out = fits ? fopen(path, "w") : NULL;
-    const bool put = out && fputs(text, out) >= 0;
 
-    if (out && fclose(out) == 0 && put)
-        return true;
-    snprintf(why, DOCUMENT_WHY, "%.300s/%s.svg: %s", folder, name,
-             fits ? strerror(errno) : "the path is too long");
-    return false;
+    if (snprintf(path, sizeof path, "%s/%s.svg", folder, name) >= PATH_MAX) {
+        snprintf(why, DOCUMENT_WHY, "%.300s/%s.svg: the path is too long", folder, name);
+        return false;
+    }
+    FILE *out = made_open(path, why);
+    if (out)
+        fputs(text, out);
+    return out && made_close(out, path, why);
 }
 
 static bool write_figures(const struct page *page, const char *folder, char why[DOCUMENT_WHY])
@@ -304,10 +303,8 @@ static bool write_figures(const struct page *page, const char *folder, char why[
     char title[200], how[600];
     bool fine = true;
 
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        snprintf(why, DOCUMENT_WHY, "%.300s: %s", folder, strerror(errno));
+    if (!made_folder(folder, why))
         return false;
-    }
     for (size_t i = 0; fine && (figure = figure_at(i)); i++) {
         char *text = figure_draw(page, figure, CHART_WIDE, true, title, how);
         fine = !text || write_figure(folder, figure->name, text, why);

@@ -151,6 +151,16 @@ def check_planted(board, old, new, rows_least=ROWS_LEAST, spared=()):
                   "\n".join(missed))
 
 
+def check_only_changed(board, old, new):
+    """What --only-changed leaves out, of a pair that has rows of both kinds."""
+    whole = dict(compare(old, new)[0])
+    check({"SAME", "UNSURE"} <= set(whole.values()), f"{board}: two runs have rows of both kinds")
+    for strict, left_out in (((), {"SAME", "UNSURE"}), (("--strict",), {"SAME"})):
+        shown = dict(compare(old, new, "--only-changed", *strict)[0])
+        check(shown == {metric: word for metric, word in whole.items() if word not in left_out},
+              f"{board}: --only-changed {' '.join(strict)} leaves out {', '.join(sorted(left_out))}")
+
+
 def check_words(board, path):
     """A bundle against itself, of which some metrics are 20 % worse: by what word, and with what exit status."""
     bundle = read(path)
@@ -238,6 +248,7 @@ def main():
         largest = max(sets.values(), key=lambda one: (len(one) > 1, os.path.getsize(one[0])))
         (check_several if has_several else check_planted)(board, largest[0], largest[-1])
         if not has_several:
+            check_only_changed(board, largest[0], largest[-1])
             check_words(board, largest[-1])
     check(n_judged > 0, f"boards with two bundles of one card and commit: {n_judged}")
     check(n_several > 0, f"boards of several GPUs with two bundles of one commit: {n_several}")

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from common import (BUILD, Ended, FAKE, GOLDEN, H200, check, finish, of_programs, plant_tree, program_of, read,
+from common import (BUILD, Ended, FAKE, GOLDEN, H200, RESULTS, check, finish, of_programs, plant_tree, program_of, read,
                     read_as_one, scaled, script, write)
 
 COUNTED = sorted(name for name in os.listdir(os.path.join(H200, "counters")) if "-norm." in name)[-1]
@@ -358,14 +358,19 @@ MEANT = [
     (["report", "COUNTED", "--format=md"], "a document of counters is shown as text, and no option goes with it"),
     (["report", "COUNTED", "--metric=x"], "no option goes with it"),
     (["report", "--history", H200, "SMALL"], "--history, --fleet: of a folder, not together with a bundle"),
+    (["report", "--history", RESULTS], "results: holds no .json file; folders in it that do: .*nvidia-h200"),
+    (["report", "--fleet", RESULTS], "results: holds no .json file; folders in it that do: .*nvidia-h200"),
+    *[([*command, "--results=SMALL", "SMALL"], "--results .*small.json: is a file; expected a folder")
+      for command in (["report"], ["check"], ["compare", "SMALL"])],
+    (["claims", "--id=24,25", "--verdict=open", H200], "--id 24,25: none of these claims has the verdict open"),
     (["run", "--each=0,0"], "--each: GPU 0 stands there twice"),
 ]
 
 
 def words():
     for asked, expected in MEANT:
-        asked = [{"SMALL": os.path.join(GOLDEN, "small.json"),
-                  "COUNTED": os.path.join(GOLDEN, "counted.json")}.get(word, word) for word in asked]
+        asked = [word.replace("SMALL", os.path.join(GOLDEN, "small.json"))
+                 .replace("COUNTED", os.path.join(GOLDEN, "counted.json")) for word in asked]
         status, out, said = run(asked)
         check(status == 2 and not out and said.count("\n") == 1 and re.search(expected, said),
               f"{' '.join(asked)}: one line, exit 2", said)

@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 
@@ -380,6 +381,35 @@ def paths(bundle, folder):
               f"--tex with {more[0] if more[0][0] == '-' else 'three bundles'} is refused", done)
 
 
+def bundles_stay(bundle, folder):
+    """A bundle that is given where a file or a folder is asked for to be written: refused, and it stays."""
+    own, name = f"{folder}/own", f"{folder}/own/bundle.json"
+    os.mkdir(own)
+    shutil.copy(bundle, name)
+    kept = read_text(name)
+    for option, path in (("--html", name), ("--html", own), ("--figures", own), ("--tex", own), ("--plots", own), ("--tex", name)):
+        for words in ([option, path], [f"{option}={path}"]):
+            done = run(*words)
+            check(done.is_one_line() and f"holds a bundle; expected {option}=" in done.err and os.listdir(own) == ["bundle.json"]
+                  and read_text(name) == kept, f"{' '.join(words)}: refused, and the bundle stays", done)
+    for more in ([name], [name, bundle]):
+        done = run(f"--html={name}", *more)
+        check(done.is_one_line() and "is not overwritten" in done.err and read_text(name) == kept,
+              f"--html=BUNDLE of {len(more)}: refused, and the bundle stays", done)
+    for ending, option in (("svg", "--figures"), ("tex", "--tex"), ("tsv", "--plots")):
+        done = run(f"{option}={own}", name)
+        check(done.code == 0 and read_text(name) == kept and any(file.endswith(ending) for file in os.listdir(own)),
+              f"{option} of a bundle that is named, beside it", done)
+    one = next(path for path in sorted(os.listdir(own)) if path.endswith(".tex"))
+    write_text(f"{own}/{one}", " \n" + kept)
+    done = run(f"--tex={own}", name)
+    check(done.is_one_line() and one in done.err and read_text(own, one) == " \n" + kept, "nor one of another name", done)
+    done = run(f"--html={folder}/page.html", name)
+    page = read_text(folder, "page.html")
+    check(done.code == 0 and run(f"--html={folder}/page.html", name).code == 0 and read_text(folder, "page.html") == page,
+          "a page takes the place of an earlier one", done)
+
+
 def main():
     newest = newest_whole(H200)
     with tempfile.TemporaryDirectory() as folder:
@@ -403,6 +433,7 @@ def main():
                       "special characters: each is escaped", files["board.tex"])
         pairs(folder, few)
         paths(f"{GOLDEN}/host.json", folder)
+        bundles_stay(few, folder)
     return finish()
 
 

@@ -144,6 +144,9 @@ def check_bad_lines(path, name, listed):
         value = words[-1].split("=", 1)[-1] if words[0].startswith("--set") else words[0].split("=")[0]
         check(ended.code == 2 and ended.out == "" and str(value) in ended.err and name in ended.err,
               f"{name} {' '.join(words)}", str(ended))
+    said = start(path, "--set=no_such_parameter=1").err.splitlines()[0]
+    names = ", ".join(p["name"] for p in listed["parameters"])
+    check(said.endswith("has no such parameter" + (names and "; it has " + names)), f"{name}: those it has", said)
     # Good options do not hide a bad one.
     ended = start(path, "--json", "--check", "--nonsense")
     check(ended.code == 2 and ended.out == "", f"{name} --json --check --nonsense", str(ended))
