@@ -681,6 +681,7 @@ const struct probe probe = {
     .what = "How long does it take to add a vector over all GPUs?",
     .method = 1,
     .needs = PROBE_GPU,
+    .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
     .parameters = parameters,

@@ -448,6 +448,7 @@ const struct probe probe = {
     .what = "How long does a word take from one GPU to another, and a barrier of all of them?",
     .method = 1,
     .needs = PROBE_GPU,
+    .min_cc = 80,
     .metrics = metrics,
     .n_metrics = PROBE_LENGTH(metrics),
     .parameters = parameters,

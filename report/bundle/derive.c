@@ -496,10 +496,9 @@ static void derive_bytes_in_flight(const struct rows *rows, struct rows *made, d
 static double flops_of(const struct row *row)
 {
     static const char *const keys[] = {"m", "n", "k"};
-    char text[32];
     double flops = 2;
     for (size_t i = 0; i < 3; i++)
-        flops *= row_key(row, keys[i], text, sizeof text) ? strtod(text, NULL) : (double)NAN;
+        flops *= row_key_number(row, keys[i]);
     return flops > 0 && isfinite(flops) ? flops : (double)NAN;
 }
 

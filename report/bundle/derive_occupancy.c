@@ -51,12 +51,6 @@ double derive_little_fma(double warps, double chains, double fma_cycles, double 
 
 /* --- a curve's points ------------------------------------------------------------------------- */
 
-static double key_of(const struct row *row, const char *key)
-{
-    char text[32];
-    return row_key(row, key, text, sizeof text) ? strtod(text, NULL) : (double)NAN;
-}
-
 /* The last of a level, the one of most bytes, where a need is met several times. NULL: none that
  * may be used. */
 static const struct row *of_level(const struct rows *rows, int need, const char *level)
@@ -73,7 +67,7 @@ static const struct row *of_level(const struct rows *rows, int need, const char 
 
 static double predict_rate(const struct row *point, double load_ns, double limit, double n_sm)
 {
-    double bytes = key_of(point, "warps") * key_of(point, "loads") * LOAD_BYTES;
+    double bytes = row_key_number(point, "warps") * row_key_number(point, "loads") * LOAD_BYTES;
     return derive_little_rate(bytes, load_ns, n_sm, limit);
 }
 
@@ -82,14 +76,16 @@ static double predict_hit(const struct row *point, double load_cycles, double li
     char memory[16] = "";
     (void)n_sm;
     row_key(point, "memory", memory, sizeof memory);
-    return derive_little_hit(key_of(point, "warps") * key_of(point, "loads"), load_cycles,
-                             strcmp(memory, "shared") ? L1_BYTES : SHARED_BYTES, limit);
+    return derive_little_hit(row_key_number(point, "warps") * row_key_number(point, "loads"),
+                             load_cycles, strcmp(memory, "shared") ? L1_BYTES : SHARED_BYTES,
+                             limit);
 }
 
 static double predict_fma(const struct row *point, double fma_cycles, double lanes, double n_sm)
 {
     (void)n_sm;
-    return derive_little_fma(key_of(point, "warps"), key_of(point, "chains"), fma_cycles, lanes);
+    return derive_little_fma(row_key_number(point, "warps"), row_key_number(point, "chains"),
+                             fma_cycles, lanes);
 }
 
 static const struct curve_kind {

@@ -83,12 +83,6 @@ static struct product_chip chip_of(const struct row *const figure[FIGURES], int 
 
 /* --- a row's own ------------------------------------------------------------------------------ */
 
-static double key_of(const struct row *row, const char *key)
-{
-    char text[32];
-    return row_key(row, key, text, sizeof text) ? strtod(text, NULL) : (double)NAN;
-}
-
 static const struct row *beside(const struct rows *rows, const struct row *time, int need)
 {
     char metric[DOCUMENT_ID];
@@ -109,8 +103,9 @@ static struct product_row row_of(const struct rows *rows, const struct row *time
     const double busiest = count_beside(rows, time, BLOCKS_ON_BUSIEST);
     const double on_busiest = count_beside(rows, time, TILES_ON_BUSIEST);
     const double at_once = count_beside(rows, time, AT_ONCE);
-    struct product_row row = {
-        .k = key_of(time, "k"), .split = key_of(time, "split"), .on_busiest = on_busiest};
+    struct product_row row = {.k = row_key_number(time, "k"),
+                              .split = row_key_number(time, "split"),
+                              .on_busiest = on_busiest};
     char tile[32];
 
     if (!row_key(time, "tile", tile, sizeof tile) ||

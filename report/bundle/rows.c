@@ -170,6 +170,12 @@ bool row_key(const struct row *row, const char *key, char *text, size_t size)
     return value != NULL;
 }
 
+double row_key_number(const struct row *row, const char *key)
+{
+    char text[32];
+    return row_key(row, key, text, sizeof text) ? strtod(text, NULL) : (double)NAN;
+}
+
 const struct row *rows_beside(const struct rows *rows, const struct row *row, const char *metric,
                               const char *key, const char *value)
 {

@@ -130,4 +130,7 @@ bool row_is_of_baseline(const char *id);
  * with empty text, if the id has no such key. */
 bool row_key(const struct row *row, const char *key, char *text, size_t size);
 
+/* The same as a number: 4096. NaN if the id has no such key. */
+double row_key_number(const struct row *row, const char *key);
+
 #endif

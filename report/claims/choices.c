@@ -179,7 +179,7 @@ static void judge_sequences(const struct bundle *bundle, size_t first, enum way 
                             struct finding *f)
 {
     struct row way[WAYS];
-    size_t won = 0, lost = 0;
+    size_t won = 0, lost = 0, library = 0;
     bool positive, negative;
 
     rule_say(f->evidence, "by our kernel, PyTorch's library, its compiler");
@@ -194,8 +194,10 @@ static void judge_sequences(const struct bundle *bundle, size_t first, enum way 
         rule_say_part(f, short_names[i], here, &over, NAN);
         won += here == CLAIM_REPRODUCED;
         lost += here == CLAIM_REFUTED;
+        library += way[one].high < way[LIBRARY].low;
     }
     rule_say_count(f, "n", (size_t)(SEQUENCES - first));
+    rule_say_count(f, "library", library);
     rule_say_count(f, "won", (size_t)won);
     rule_say_count(f, "lost", (size_t)lost);
     if (take_peers_controls(bundle, &positive, &negative, f))
@@ -376,12 +378,14 @@ static const struct claim claims[] = {
      .clause = "Compiler-generated kernels win when shapes vary",
      .since = "2026-11-22",
      .plain = {.yes = "PyTorch's compiler wins at all {n} shapes of a softmax.",
-               .no = "PyTorch's compiler wins at {won} of {n} shapes of a softmax.",
+               .no = "Of {n} softmax shapes a compiler beats PyTorch's library at {library}, our "
+                     "kernel at {won}.",
                .partly = "PyTorch's compiler wins for softmax: {parts}."},
      .surprise = 5,
      .statement =
          "Softmax with scale and mask at three shapes, from the same lines of PyTorch, is faster "
-         "by its compiler than by its library and by our kernel, which has a form for each.",
+         "by its compiler than by its library and by our kernel, which has a form for each: tuned "
+         "by hand for every case, which the sentence sets compilers against.",
      .rule = "131072 x 4096, 1 x 131072 and 32 x 32768, fp16, by graph. REPRODUCED when the "
              "compiler is faster than both by more than 3 % at each, REFUTED when one of them is "
              "so at each, MIXED otherwise. The controls of C79b.",

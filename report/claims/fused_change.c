@@ -314,9 +314,9 @@ static const struct claim claims[] = {
      .quote = C78_QUOTE,
      .clause = "",
      .since = "2026-11-22",
-     .plain =
-         {.yes = "Of {n} fused cases one takes {most} times the memory of separate kernels.",
-          .no = "Of {n} fused cases none takes over {most} times the memory of separate ones."},
+     .plain = {.yes = "Of {n} fused cases one takes {most} times the memory of separate kernels.",
+               .no =
+                   "Of {n} fused cases the worst takes {most} times the memory of separate ones."},
      .surprise = 3,
      .statement =
          "Some fused variant takes more than 1.1 times the device memory of the unfused one.",

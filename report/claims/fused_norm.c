@@ -426,15 +426,16 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "improves cache use",
      .since = "2026-11-22",
-     .plain = {.yes = "Of what the SMs read, device memory supplies {one:%} to one fused kernel, "
-                      "{three:%} to three: caches do more.",
-               .no = "Of what the SMs read, device memory supplies {one:%} to one fused kernel, "
-                     "{three:%} to three: caches do no more.",
+     .plain = {.yes = "Of what the L1s lack, device memory supplies {one:%} to one fused kernel, "
+                      "{three:%} to three: the L2 does more.",
+               .no = "Of what the L1s lack, device memory supplies {one:%} to one fused kernel, "
+                     "{three:%} to three: the L2 does no more.",
                .partly = "Between: the part that device memory supplies changes to {change:range} "
                          "of itself; the limit is {C40A_BETTER:%} less."},
      .surprise = 3,
-     .statement = "Of the bytes that the SMs read, device memory supplies a smaller share when "
-                  "norm, bias and activation are one kernel, and the L2 a larger one.",
+     .statement = "Of the bytes that the L1s read from the L2, device memory supplies a smaller "
+                  "share when norm, bias and activation are one kernel, and the L2 a larger one. "
+                  "What the L1s serve themselves is C92's.",
      .rule = "silu(rmsnorm(x) + bias) at 16384x8192 fp16, cold, by hardware counters: bytes read "
              "from device memory over bytes that the L1s read from the L2, fused over unfused. "
              "REPRODUCED when the share falls by 10 % or more, REFUTED when it does not fall, "
@@ -514,11 +515,11 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = "Optimized kernels perform much of the work in one fused operation.",
      .since = "2026-11-22",
-     .plain = {.yes = "A fused LayerNorm costs {passes} times what one read and one write cost.",
-               .no = "A fused LayerNorm costs {passes} times what one read and one write cost: "
-                     "more than one pass.",
-               .partly = "Between: a fused LayerNorm costs {passes:range} of one read and one "
-                         "write; the limits are {C42_ONE:%} more and {C42_PASSES}."},
+     .plain = {.yes = "A fused LayerNorm comes to {passes} times one read and one write.",
+               .no = "A fused LayerNorm comes to {passes} times one read and one write: more than "
+                     "one pass.",
+               .partly = "Between: a fused LayerNorm comes to {passes:range} times one read and "
+                         "one write; the limits are {C42_ONE:%} more and {C42_PASSES}."},
      .surprise = 1,
      .statement = "A fused LayerNorm makes one pass: it moves at most 1.1 times one read and one "
                   "write; where bytes are not counted, time decides in their stead.",

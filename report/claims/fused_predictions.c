@@ -168,14 +168,13 @@ static void judge_c80(const struct bundle *bundle, struct finding *f)
     rule_say_count(f, "blocked", (size_t)c.blocked);
     rule_say_count(f, "lost", (size_t)c.lost);
     rule_say_number(f, "error", error, "ratio");
-    rule_say_part(f, "right signs for 90 % of them",
-                  share >= 1 - C80_MISSED ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+    rule_say_part(f, "90 % of signs", share >= 1 - C80_MISSED ? CLAIM_REPRODUCED : CLAIM_REFUTED,
                   &(struct row){.unit = "ratio", .centre = share, .low = share, .high = share},
                   1 - C80_MISSED);
-    rule_say_part(f, "a median error of 15 % at most", error <= C80_ERROR ? CLAIM_REPRODUCED : CLAIM_REFUTED,
+    rule_say_part(f, "small errors", error <= C80_ERROR ? CLAIM_REPRODUCED : CLAIM_REFUTED,
                   &(struct row){.unit = "ratio", .centre = error, .low = error, .high = error},
                   C80_ERROR);
-    rule_say_part(f, "losses where SMs are blocked",
+    rule_say_part(f, "losses by blocked SMs",
                   c.lost == c.blocked ? CLAIM_REPRODUCED : CLAIM_REFUTED, NULL, NAN);
     rule_conclude(f, verdict_of_c80(&c, error, f), positive, negative);
 }

@@ -300,7 +300,8 @@ static const struct claim claims[] = {
     {.id = "C81",
      .article = "8bit.tr",
      .quote = "What is the biggest risk? Kernel bugs that are hard to detect in QA.",
-     .statement = "Debugging and maintenance become harder.",
+     .statement = "Bugs of fused kernels are hard to detect, and so debugging and maintenance "
+                  "become harder.",
      .rule = "Not testable: nothing here measures what debugging costs. Recorded: the share of "
              "planted faults that verification sees.",
      .judge = judge_c81,

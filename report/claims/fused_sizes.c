@@ -44,6 +44,21 @@ static double worst_of(const double *value, const void *with)
     return worst;
 }
 
+/* It has the id of the length at which the fixed kernel does worst. */
+static struct row worst_at_others(const struct row of[2 * OTHERS], struct finding *f)
+{
+    const struct row *from[2 * OTHERS];
+    int worst = 0;
+
+    for (int i = 1; i < OTHERS; i++)
+        if (of[2 * i].centre / of[2 * i + 1].centre >
+            of[2 * worst].centre / of[2 * worst + 1].centre)
+            worst = i;
+    for (int i = 0; i < 2 * OTHERS; i++)
+        from[i] = &of[(2 * worst + i) % (2 * OTHERS)];
+    return rule_formed(f, from, (size_t)2 * OTHERS, "ratio", worst_of, NULL);
+}
+
 static enum claim_verdict judge_own(struct finding *f, const struct row *own)
 {
     const double gains = RULE_LIMIT(f, C32_GAINS), nothing = RULE_LIMIT(f, C32_NOTHING);
@@ -96,10 +111,7 @@ static void judge_c32(const struct bundle *bundle, struct finding *f)
 
     const struct row own = rule_ratio(f, &given, &fixed), same = rule_ratio(f, &again, &given);
     const struct row sees = rule_ratio(f, &most, &of[2 * OTHERS - 1]);
-    const struct row worst = rule_formed(
-        f,
-        (const struct row *const[]){&of[0], &of[1], &of[2], &of[3], &of[4], &of[5], &of[6], &of[7]},
-        (size_t)2 * OTHERS, "ratio", worst_of, NULL);
+    const struct row worst = worst_at_others(of, f);
     const enum claim_verdict at_own = judge_own(f, &own), at_others = judge_others(f, &worst);
 
     const double margin = RULE_LIMIT(f, C32_SAME);

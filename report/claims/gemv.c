@@ -195,13 +195,17 @@ static const struct claim claims[] = {
      .clause = "There just aren\u2019t enough warps to keep the SMs busy",
      .since = "2026-11-22",
      .plain =
-         {.yes = "Four times the warps make a product of 2048 x 2048 {more} times as fast.",
-          .no = "Four times the warps do not help a product of 2048 x 2048: {more} times the rate.",
-          .partly = "Between: four times the warps make a product of 2048 x 2048 {more:range} "
-                    "times as fast; the limits are {C14B_SAME:%} and {C14B_FASTER:%} more."},
+         {.yes =
+              "Four times the warps, as many loads in flight: a product of 2048 x 2048 is {more} "
+              "times as fast.",
+          .no = "Four times the warps, as many loads, do not help 2048 x 2048: {more} times the "
+                "rate.",
+          .partly = "Between: four times the warps, as many loads in flight, make a product of "
+                    "2048 x 2048 {more:range} times as fast; the limits are {C14B_SAME:%} and "
+                    "{C14B_FASTER:%} more."},
      .surprise = 5,
      .statement = "Where a product at batch 1 is slow because it is short, 2048 x 2048, more warps "
-                  "make it faster by 10 % or more.",
+                  "make it faster by 10 % or more, by themselves: as many loads are in flight.",
      .rule = "Our kernel, bf16, weights not in the L2, with eight warps a block instead of two: "
              "the same blocks and the same loads in flight. REPRODUCED when it is 1.10 times as "
              "fast or more; REFUTED when by no more than 3 %; MIXED otherwise. Positive control: "

@@ -96,7 +96,7 @@ static bool judge_size(const struct bundle *bundle, size_t i, enum fall *fall, b
     const struct row *kept = by_one.centre < by_graph.centre ? &by_one : &by_graph;
     char what[96];
     *fall = fall_of(tails, falls, f);
-    snprintf(what, sizeof what, "%s", c68_sizes[i].launches);
+    snprintf(what, sizeof what, "%s of %s", c68_sizes[i].name, c68_sizes[i].launches);
     rule_say_figure(f, i ? "many" : "few", kept);
     rule_say_part(f, what,
                   *fall == FELL     ? CLAIM_REPRODUCED
@@ -295,11 +295,12 @@ static const struct claim claims[] = {
                       "launches, {many:%} of 64.",
                .no = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
                      "launches, {many:%} of 64: nothing falls.",
-               .partly = "Few launches cut a busy CPU's tail: {parts}."},
+               .partly = "Few launches cut {parts}."},
      .surprise = 5,
      .statement = "Where the launching thread shares its CPU, the tail of a step's time above its "
                   "median falls by 10 % or more when its launches become a graph or one kernel: "
-                  "p999 of 8 launches and p99 of 64.",
+                  "p999 of 8 launches and p99 of 64. p99 falls where slices reach fewer steps than "
+                  "one in 100; those that they reach may last as long.",
      .rule = "A busy thread on the launching thread's own CPU, to which both are bound; a run has "
              "10000 steps of 8 launches and 1500 of 64. The tail is p999 for 8, since a slice of "
              "the other thread is in about one step of 100 there and p99 shows it in some runs and "

@@ -32,6 +32,17 @@ bool layer_repeats(const struct row *ratio, double most, const char *what, struc
     return repeats;
 }
 
+void layer_say_values(const struct bundle *bundle, const char *const of[LAYER_MODELS],
+                      const char *const values[LAYER_MODELS], struct finding *f)
+{
+    for (int i = 0; i < LAYER_MODELS; i++)
+        rule_say_ratio_beside(bundle, f,
+                              i == LAYER_1B ? "not judged: with weights where the other "
+                                              "packagings have them, 1B"
+                                            : "8B",
+                              of[i], values[i]);
+}
+
 enum claim_verdict layer_agree(const struct row row[LAYER_MODELS],
                                const enum claim_verdict verdict[LAYER_MODELS], double limit,
                                struct finding *f)

@@ -16,9 +16,10 @@
 #define STEP_ENERGY(model, impl) "decoder_layer.energy" LAYER_CASE(model, "1024", impl) "}"
 
 /* The packagings that are one kernel: barrier, ring, values, near; and of these those that keep the
- * memory busy while steps wait for each other: all but barrier. None of them is `read`. */
+ * memory busy while steps wait for each other, with the weights where the other packagings have
+ * them: ring and values. In near they lie behind each SM's half of the L2. None is `read`. */
 #define ONE_KERNEL "[brvn]*[!d]"
-#define ONE_STREAM "[rvn]*[!d]"
+#define ONE_STREAM "[rv]*[!d]"
 
 /* The two models that are measured in every round. */
 enum { LAYER_1B, LAYER_8B, LAYER_MODELS };
@@ -33,6 +34,11 @@ bool layer_take_reads(const struct bundle *bundle, struct row read[LAYER_MODELS]
 /* A negative control: from run to run a ratio does not change as much as the rule asks. Its
  * greatest run over its least must stay below `most`. */
 bool layer_repeats(const struct row *ratio, double most, const char *what, struct finding *f);
+
+/* Said beside a gain over the fastest form of one kernel, which may be near: the same gain over
+ * values, whose weights lie where those of the other packagings do. Both are ids, by model. */
+void layer_say_values(const struct bundle *bundle, const char *const of[LAYER_MODELS],
+                      const char *const values[LAYER_MODELS], struct finding *f);
 
 /* The parts of a verdict, one for each model: what they agree on, else MIXED. Says the parts. */
 enum claim_verdict layer_agree(const struct row row[LAYER_MODELS],

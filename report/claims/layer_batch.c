@@ -395,12 +395,14 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-28T19:10Z",
      .plain = {.yes = "Fusing takes {small:%} off a layer at batch 1, {large:%} at 64.",
-               .no = "Fusing takes hardly more off a layer in small batches: {small:%} at batch 1, "
-                     "{large:%} at 64.",
+               .no =
+                   "Fusing takes hardly more off small batches: {small:%} at batch 1, {large:%} at "
+                   "64.",
                .partly = "What fusing takes off a layer: {parts}."},
      .surprise = 1,
-     .statement = "The share of a layer's time that goes with its kernels grows towards small "
-                  "batches and small micro-batches. Lengths and sizes are C47's.",
+     .statement = "The share of a layer's time that goes when all fuses that is no product grows "
+                  "towards small batches and small micro-batches. What launches alone take is said "
+                  "beside it, not judged; lengths and sizes are C47's.",
      .rule =
          "The layer and the two packagings of C31b: the share of the graph's time that is gone "
          "where kernels fuse. An axis holds when the share falls by more than 0.02 from its small "

@@ -330,7 +330,7 @@ static const struct claim claims[] = {
     {.id = "C51",
      .article = "ai-rng",
      .quote = "Kernel boundaries force synchronization points that reduce overlap.",
-     .since = "2026-11-27T09:05Z",
+     .since = "2026-11-29T18:00Z",
      .plain = {.yes = "At a boundary of kernels memory idles {least} to {most} in 1B, {large} or "
                       "more in 8B.",
                .no = "At a boundary of kernels memory idles {most} at most.",
@@ -341,13 +341,15 @@ static const struct claim claims[] = {
      .statement = "Device memory is idle for 1 us or more at each boundary between the kernels "
                   "of a decoder's layer.",
      .rule = "A layer of 1B and of 8B, batch 1, in six kernels of a graph, each of which starts "
-             "when the one before has ended. What it takes beyond the fastest form in one kernel "
-             "whose weights stream on, over six, is the least that a boundary costs; beyond a read "
+             "when the one before has ended. What it takes beyond the faster of two forms in one "
+             "kernel whose weights stream on and lie where the six kernels have them, ring and "
+             "values, over six, is the least that a boundary costs in the mean; beyond a read "
              "of the same bytes, the most. REPRODUCED when the least is 1 us or more for both, "
              "REFUTED when the most is below 0.1 us for both, MIXED otherwise. " READS
              "Negative control: between the two such forms, neither of which has a boundary, it "
              "must not be 1 us. Until 27 November the limit was 0.5 us, which waits of two kinds "
-             "differed by, too.",
+             "differed by, too. Until 29 November a third form was among them, near: what it gains "
+             "by where its weights lie was counted as the boundaries' cost.",
      .judge = judge_c51,
      .needs = NEEDS(layer_read_needs, c51_needs)},
 };

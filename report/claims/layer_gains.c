@@ -15,6 +15,9 @@ static const struct need gain_needs[] = {{NEED_ONE, LAYER_TIME("1b", "1024", "gr
                                          {NEED_ONE, LAYER_TIME("8b", "1024", "graph")},
                                          {NEED_BEST, LAYER_TIME("8b", "1024", ONE_KERNEL)},
                                          NEEDS_END};
+static const struct need c31_said[] = {{NEED_ANY, LAYER_TIME("1b", "1024", "values")},
+                                       {NEED_ANY, LAYER_TIME("8b", "1024", "values")},
+                                       NEEDS_END};
 
 static void judge_c31(const struct bundle *bundle, struct finding *f)
 {
@@ -35,6 +38,8 @@ static void judge_c31(const struct bundle *bundle, struct finding *f)
     const bool negative = bare.low > more;
     rule_say_row(f, "a layer of 1B as a graph of kernels over one kernel", &gain[LAYER_1B]);
     rule_say_row(f, "of 8B", &gain[LAYER_8B]);
+    layer_say_values(bundle, (const char *const[]){gain_needs[0].id, gain_needs[2].id},
+                     (const char *const[]){c31_said[0].id, c31_said[1].id}, f);
     rule_say_control(f, false, negative,
                      "a bare read of the bytes gains no more than 1.03 over the graph of 8B, at",
                      &bare);
@@ -148,7 +153,8 @@ static const struct need c72_said[] = {
     {NEED_ANY, STEP_TIME("3b", "graph")},  {NEED_ANY, STEP_TIME("3b", "near")},
     {NEED_ANY, STEP_TIME("3b", "values")}, {NEED_ANY, STEP_TIME("1b", "stream")},
     {NEED_ANY, STEP_TIME("1b", "fused")},  {NEED_ANY, STEP_TIME("8b", "stream")},
-    {NEED_ANY, STEP_TIME("8b", "fused")},  NEEDS_END};
+    {NEED_ANY, STEP_TIME("8b", "fused")},  {NEED_ANY, STEP_TIME("1b", "values")},
+    {NEED_ANY, STEP_TIME("8b", "values")}, NEEDS_END};
 
 /* Of 3B, which is measured in three rounds: near is the fastest kernel where a GPU has it. */
 static bool take_3b(const struct bundle *bundle, struct row *graph, struct row *one,
@@ -209,6 +215,8 @@ static void judge_c72(const struct bundle *bundle, struct finding *f)
     const struct row grows = rule_ratio(f, &gain[LAYER_8B], &gain[LAYER_1B]);
     rule_say_row(f, "a step of 1B as a graph of kernels over one kernel", &gain[LAYER_1B]);
     rule_say_row(f, "of 8B", &gain[LAYER_8B]);
+    layer_say_values(bundle, (const char *const[]){c72_needs[0].id, c72_needs[2].id},
+                     (const char *const[]){c72_said[7].id, c72_said[8].id}, f);
     if (take_3b(bundle, &between[0], &between[1], f)) {
         struct finding aside = rule_aside(f);
         const struct row its = rule_ratio(&aside, &between[0], &between[1]);
@@ -397,9 +405,13 @@ static const struct need c88_said[] = {
     {NEED_ANY, STEP_TIME("1b", "dependent")}, {NEED_ANY, STEP_TIME("8b", "stream")},
     {NEED_ANY, STEP_TIME("8b", "graph")},     {NEED_ANY, STEP_TIME("8b", "dependent")},
     {NEED_ANY, C88_BATCHED("%d", "%s")},      NEEDS_END};
+static const struct need c88_values[] = {
+    {NEED_ANY, STEP_TIME("1b", "values")}, {NEED_ANY, STEP_TIME("8b", "values")}, NEEDS_END};
 
 static void say_c88(const struct bundle *bundle, struct finding *f)
 {
+    layer_say_values(bundle, (const char *const[]){c88_needs[0].id, c88_needs[2].id},
+                     (const char *const[]){c88_values[0].id, c88_values[1].id}, f);
     static const char *const names[] = {"not judged: a step of 1B kernel by kernel",
                                         "in a graph",
                                         "by dependent kernels",
@@ -570,8 +582,7 @@ static const struct claim claims[] = {
      .plain =
          {.yes = "At batch 1 one kernel gains nothing over a graph: {small} times in 1B, {large} "
                  "in 8B.",
-          .no =
-              "At batch 1 one kernel has {small} times the speed of a graph in 1B, {large} in 8B.",
+          .no = "At batch 1 a layer as one kernel gains {small} over a graph in 1B, {large} in 8B.",
           .partly = "That one kernel gains nothing at batch 1: {parts}."},
      .surprise = 4,
      .statement = "At batch 1 a decoder's layer in one kernel is no faster than as a graph of "
@@ -582,7 +593,7 @@ static const struct claim claims[] = {
              "Negative control: over the graph of 8B a bare read of the bytes must gain more than "
              "1.03.",
      .judge = judge_c31,
-     .needs = NEEDS(layer_read_needs, gain_needs)},
+     .needs = NEEDS(layer_read_needs, gain_needs, c31_said)},
     {.id = "C70",
      .article = "ai-rng",
      .quote = "These gains are often more visible in latency-sensitive systems than in "
@@ -610,13 +621,15 @@ static const struct claim claims[] = {
      .article = "8bit.tr",
      .quote = "Is it worth it for small models? Less so; benefits scale with model size.",
      .since = "2026-11-24T10:35Z",
-     .plain =
-         {.yes =
-              "One kernel gains more in larger models: {small} over a graph in 1B, {large} in 8B.",
-          .no =
-              "One kernel gains less in larger models: {small} over a graph in 1B, {large} in 8B.",
-          .partly = "Between: the gain of 8B is {grows:range} times that of 1B, against a limit "
-                    "of {C72_MORE:%} to either side."},
+     .plain = {.yes = "A step as one kernel gains more in larger models: {small} over a graph in "
+                      "1B, {large} "
+                      "in 8B.",
+               .no = "A step as one kernel gains less in larger models: {small} over a graph in "
+                     "1B, {large} "
+                     "in 8B.",
+               .partly =
+                   "Between: the gain of 8B is {grows:range} times that of 1B, against a limit "
+                   "of {C72_MORE:%} to either side."},
      .surprise = 4,
      .statement = "At batch 1 one kernel gains more over a graph of kernels in a step of 8B, 16 GB "
                   "of weights, than in one of 1B, 2.5 GB.",
@@ -674,7 +687,7 @@ static const struct claim claims[] = {
              "has no whole step and no one kernel; a layer of 8B kernel by kernel over fused is "
              "said. Money is not judged, joules are C88b's.",
      .judge = judge_c88,
-     .needs = NEEDS(layer_read_needs, c88_needs, c88_said)},
+     .needs = NEEDS(layer_read_needs, c88_needs, c88_said, c88_values)},
     {.id = "C88b",
      .article = "ai-rng",
      .quote =
@@ -682,16 +695,17 @@ static const struct claim claims[] = {
          "and user experience simultaneously.",
      .clause = "",
      .since = "2026-11-27T15:02Z",
-     .plain = {.yes = "The fastest packaging takes the fewest joules a token, too: the graph takes "
-                      "{small} times as many in 1B, {large} in 8B.",
+     .plain = {.yes = "Of those measured the fastest packaging takes the fewest joules a token: "
+                      "the graph takes {small} times as many in 1B, {large} in 8B.",
                .no =
                    "Another packaging takes hardly more joules a token than the fastest, or fewer: "
                    "{other_small} times as many in 1B, {other_large} in 8B.",
                .partly = "That the fastest packaging takes the fewest joules a token: {parts}."},
      .surprise = 2,
      .statement = "Joules per token fall where tokens per second rise, and the packaging with the "
-                  "best latency at batch 1 is also the best in both. Tokens per second are C88's; "
-                  "money is not judged.",
+                  "best latency at batch 1 is also the best in both, among those whose joules are "
+                  "measured: it and the graph, and in 1B dependent kernels. Tokens per second are "
+                  "C88's; money is not judged.",
      .rule = "A whole step of one token, batch 1, context 1024, of 1B and 8B: joules of the board "
              "by its energy counter, in three rounds of a third of a second. REPRODUCED when the "
              "graph of a kernel for each operator takes more than 1.05 times the joules of the "

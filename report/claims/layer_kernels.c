@@ -173,7 +173,7 @@ static const struct need c49_needs[] = {{NEED_ANY, LAYER_TIME("%s", "%d", "%s")}
 struct design {
     double bytes[C49_CELLS], kernels[C49_CELLS];
 };
-enum explained { EACH_KERNEL, SHARE_OF_VARIANCE };
+enum explained { EACH_KERNEL, SHARE_OF_VARIANCE, SHARE_BY_BYTES };
 struct question {
     const struct design *by;
     enum explained what;
@@ -197,8 +197,8 @@ static double together(const double *a, const double *b)
     return sum;
 }
 
-/* Least squares of time on bytes and kernels: a kernel's time, or the share of the variance that
- * kernels explain beside bytes. */
+/* Least squares of time on bytes and kernels: a kernel's time, the share of the variance that
+ * kernels explain beside bytes, or the one that bytes explain alone. */
 static double explain(const double *time, const void *with)
 {
     const struct question *q = with;
@@ -207,7 +207,9 @@ static double explain(const double *time, const void *with)
     const double bk = together(bytes, kernels), tt = together(time, time);
     const double tb = together(time, bytes), tk = together(time, kernels);
     const double each = (tk - tb * bk / bb) / (kk - bk * bk / bb);
-    return q->what == EACH_KERNEL ? each : each * (tk - tb * bk / bb) / tt;
+    return q->what == EACH_KERNEL      ? each
+           : q->what == SHARE_BY_BYTES ? tb * tb / bb / tt
+                                       : each * (tk - tb * bk / bb) / tt;
 }
 
 static bool take_cells(const struct bundle *bundle, struct row row[C49_CELLS],
@@ -269,6 +271,7 @@ static void judge_c49(const struct bundle *bundle, struct finding *f)
     const struct design other = dealt_out(&design);
     const struct row each = explained(row, &design, EACH_KERNEL, f);
     const struct row share = explained(row, &design, SHARE_OF_VARIANCE, f);
+    const struct row alone = explained(row, &design, SHARE_BY_BYTES, f);
     const struct row dealt = explained(row, &other, SHARE_OF_VARIANCE, f);
     const double tenth = RULE_LIMIT(f, C49_TENTH);
     const bool costs = each.low > 0, none = each.high <= 0, negative = dealt.high < tenth;
@@ -276,6 +279,7 @@ static void judge_c49(const struct bundle *bundle, struct finding *f)
     rule_say(f->evidence, "least squares over %d shapes by %d packagings", C49_SHAPES, C49_WAYS);
     rule_say_row(f, "a kernel more takes", &each);
     rule_say_row(f, "of the variance kernels explain, beside bytes", &share);
+    rule_say_row(f, "bytes alone explain", &alone);
     rule_say_control(f, false, negative,
                      "the same numbers of kernels, dealt to other packagings in turn, explain 0.1",
                      &dealt);
@@ -286,7 +290,7 @@ static void judge_c49(const struct bundle *bundle, struct finding *f)
                   : none ? CLAIM_REFUTED
                          : CLAIM_MIXED,
                   &each, 0);
-    rule_say_part(f, "explain it", by_share, &share, C49_TENTH);
+    rule_say_part(f, "explain its spread", by_share, &share, C49_TENTH);
     rule_conclude(f,
                   none                                    ? CLAIM_REFUTED
                   : costs && by_share == CLAIM_REPRODUCED ? by_share
@@ -439,14 +443,15 @@ static const struct claim claims[] = {
      .clause = "Launch overhead matters most when: [...] Sequence lengths are short. [...] Models "
                "are small enough that matmuls are not dominant.",
      .since = SINCE,
-     .plain = {.yes = "Kernels cost {short:%} of a layer at 128 keys, {long:%} at 32768; {small:%} "
-                      "of 1B, {large:%} of 8B.",
-               .no = "Kernels cost no less in long sequences and large models: {long:%} at 32768 "
-                     "keys, {large:%} of 8B.",
-               .partly = "What kernels of their own take of a layer's time: {parts}."},
+     .plain = {.yes = "Beyond barriers launches take {short:%} at 128 keys, {long:%} at 32768; "
+                      "{small:%} of 1B, {large:%} of 8B.",
+               .no = "Beyond barriers launches take no less in long sequences and large models: "
+                     "{long:%} at 32768 keys, {large:%} of 8B.",
+               .partly = "What launches take of a layer's time beyond barriers: {parts}."},
      .surprise = 1,
-     .statement = "The share of a layer's time that goes when it is one kernel grows towards short "
-                  "sequences and towards small models, each varied alone, at batch 1.",
+     .statement = "The share of a layer's time that goes when its kernels become one, with a "
+                  "barrier of all SMs where each began, grows towards short sequences and towards "
+                  "small models, each varied alone, at batch 1.",
      .rule =
          "A layer at batch 1 as a graph of a kernel for each operator, and as one kernel with a "
          "barrier at each edge: the share of the graph's time that is gone. An axis holds when "
@@ -495,10 +500,12 @@ static const struct claim claims[] = {
                .no =
                    "Beside the bytes of a layer its number of kernels explains nothing: {each} for "
                    "each.",
-               .partly = "A layer's kernels {parts}."},
+               .partly = "Kernels {parts}."},
      .surprise = 2,
-     .statement = "Over eight shapes or more, the number of kernels explains a tenth or more of a "
-                  "layer's time beside the bytes that it reads.",
+     .statement =
+         "Over eight shapes or more, the number of kernels explains a tenth or more of how "
+         "a layer's time varies from shape to shape, beside the bytes that it reads. Where "
+         "bytes alone explain over nine tenths, no number of kernels could.",
      .rule = "A layer at batch 1: 1B and 8B at context 128, 1024, 8192 and 32768, 3B at 1024; as a "
              "graph of a kernel for each operator, as six dependent kernels, and as one. Least "
              "squares of time on bytes and kernels, in each run. REPRODUCED when a kernel takes "

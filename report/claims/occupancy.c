@@ -120,7 +120,7 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "rows of 4 MiB from L2 over 16 KiB from L1", &slower);
     rule_say_control(f, false, negative, "a single layer, moved, is slower", &one_piece);
     rule_say_figure(f, "apart", &in_l1);
-    rule_say_part(f, "L1 at half its rate by four warps",
+    rule_say_part(f, "L1 at half rate, 4 warps x 1 load",
                   slow == HOLDS   ? CLAIM_REPRODUCED
                   : slow == FAILS ? CLAIM_REFUTED
                                   : CLAIM_MIXED,
@@ -232,7 +232,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes = "By one warp on each SM device memory is read at {share:%} of the best rate, "
                       "less than {C13_SHARE:%}.",
-               .no = "One warp on each SM reads device memory at {share} of the sustained rate.",
+               .no = "One warp on each SM reads memory at {share} times the best of any number of "
+                     "warps.",
                .partly = "Between: one warp on each SM reads device memory at {share:range} of the "
                          "best rate against a limit of {C13_SHARE}."},
      .surprise = 8,

@@ -121,13 +121,13 @@ static const struct claim claims[] = {
               "pipelining becomes infeasible.",
      .clause = "Without fast on-chip communication, such pipelining becomes infeasible.",
      .since = "2026-11-23",
-     .plain =
-         {.yes = "Two halves of the SMs pass on items at {held:%} of the rate of all SMs with "
-                 "weights on the chip, at {cold:%} with weights in memory.",
-          .no = "Two halves of the SMs reach {cold:%} of the rate of all, {held:%} with weights on "
-                "the chip.",
-          .partly = "Two halves of the SMs, a stage each, below {C07_RATE:%} of the rate of all "
-                    "SMs: {parts}."},
+     .plain = {.yes = "Two halves of the SMs pass on items at {held:%} of the rate of all SMs with "
+                      "weights in shared memory, at {cold:%} with weights in device memory.",
+               .no = "Two halves of the SMs reach {cold:%} of the rate of all in turn, {held:%} in "
+                     "shared memory.",
+               .partly =
+                   "Two halves of the SMs, a stage each, below {C07_RATE:%} of the rate of all "
+                   "SMs: {parts}."},
      .surprise = 5,
      .statement = "Two stages on two groups of SMs do not run correctly at a useful rate.",
      .rule =

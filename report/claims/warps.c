@@ -287,13 +287,12 @@ static const struct claim claims[] = {
               "more time waiting and less time computing.",
      .clause = "there are fewer warps available to hide memory latency",
      .since = "2026-11-22",
-     .plain =
-         {.yes = "More blocks leave the busiest SM {warps_many} warps, not {warps_few}; that "
-                 "explains {share:%} of the loss.",
-          .no = "Fewer warps are not why: of more blocks the busiest SM has {warps_many} warps, of "
-                "fewer {warps_few}.",
-          .partly = "Between: fewer warps ({warps_many}, not {warps_few}) explain "
-                    "{share:range} of the loss against a limit of {C25_EXPLAINS}."},
+     .plain = {.yes = "More blocks leave the busiest SM {warps_many} warps, not {warps_few}; that "
+                      "explains {share:%} of the loss.",
+               .no = "Fewer warps are not why: more blocks give the busiest SM {warps_many} warps, "
+                     "fewer {warps_few}.",
+               .partly = "Between: fewer warps ({warps_many}, not {warps_few}) explain "
+                         "{share:range} of the loss against a limit of {C25_EXPLAINS}."},
      .surprise = 8,
      .statement = "Where a 1024^3 product with at least as many blocks as SMs is slower than one "
                   "with fewer, its busiest SM has fewer warps, and these explain half of the loss.",

@@ -345,9 +345,10 @@ static void print_cells(FILE *out, const struct pass *passes, size_t n)
 }
 
 /* What the columns are, for who reads the table alone. */
-#define FLOOR_WORDS "floor: what no packaging beats, the longest of three: all bytes at the fastest " \
-                    "read of the memory, all products at the peak of the tensor cores, all "          \
-                    "dependent steps one after the other. "
+#define FLOOR_WORDS                                                                                \
+    "floor: what no packaging beats, the longest of three: all bytes at the fastest read of the "  \
+    "memory, all products at the peak of the tensor cores, all dependent steps one after the "     \
+    "other. "
 #define FIT_WORDS "in 50 ms: so many steps fit in a row, at the floor."
 
 static const char columns[] =

@@ -109,12 +109,6 @@ static const struct row *first(const struct bundle *bundle, const char *need, co
     return NULL;
 }
 
-static double key_of(const struct row *row, const char *key)
-{
-    char text[32];
-    return row_key(row, key, text, sizeof text) ? strtod(text, NULL) : (double)NAN;
-}
-
 /* --- curves ----------------------------------------------------------------------------------- */
 
 /* Two rows of one amount (a matrix and its transpose) become one point between them. */
@@ -180,29 +174,31 @@ static void take_curve(struct node_curve *curve, const struct bundle *bundle, co
 
 static double weights_of(const struct row *row)
 {
-    return 2 * key_of(row, "m") * key_of(row, "k");
+    return 2 * row_key_number(row, "m") * row_key_number(row, "k");
 }
 
 static double cache_of(const struct row *row)
 {
-    return 2 * 2 * key_of(row, "kv_heads") * key_of(row, "d") * key_of(row, "context");
+    return 2 * 2 * row_key_number(row, "kv_heads") * row_key_number(row, "d") *
+           row_key_number(row, "context");
 }
 
 static double words_of(const struct row *row)
 {
-    return key_of(row, "words");
+    return row_key_number(row, "words");
 }
 
 static double flops_of(const struct row *row)
 {
-    return 2 * key_of(row, "m") * key_of(row, "n") * key_of(row, "k");
+    return 2 * row_key_number(row, "m") * row_key_number(row, "n") * row_key_number(row, "k");
 }
 
 static double prefill_flops_of(const struct row *row)
 {
     char mask[16];
-    const double context = key_of(row, "context");
-    const double whole = 4 * key_of(row, "heads") * key_of(row, "depth") * context * context;
+    const double context = row_key_number(row, "context");
+    const double whole =
+        4 * row_key_number(row, "heads") * row_key_number(row, "depth") * context * context;
     return row_key(row, "mask", mask, sizeof mask) && !strcmp(mask, "causal") ? whole / 2 : whole;
 }
 
@@ -213,7 +209,7 @@ static void take_read(struct node_curve *curve, const struct bundle *bundle)
     const struct row *row;
 
     while ((row = rows_match(&bundle->rows, primitives_needs[READ], &next))) {
-        const double bytes = key_of(row, "bytes");
+        const double bytes = row_key_number(row, "bytes");
         struct corners figure = figure_of(row);
         for (size_t c = 0; c < CORNERS; c++)
             figure.at[c] = bytes / figure.at[c] * 1e9;
@@ -231,7 +227,7 @@ static void take_read_rate(struct primitives *p, const struct bundle *bundle)
     const struct row *row;
 
     while ((row = rows_match(&bundle->rows, "bandwidth.rate{level=hbm,op=read,*}", &next))) {
-        const double bytes = key_of(row, "bytes");
+        const double bytes = row_key_number(row, "bytes");
         const struct corners figure = figure_of(row);
         if (isnan(figure.at[CENTRE]))
             continue;
