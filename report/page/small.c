@@ -374,8 +374,8 @@ static void say_fixed(struct section *section, const struct cube_cost *cost)
     if (is_positive)
         section_go_on(
             section,
-            "Lines over k (512, 1024, 2048) leave %.2f to %.2f of the %.2f us of 128x64 at "
-            "k = 0: the fixed cost. In a larger product one tile more than SMs takes %.0f %% "
+            "%.2f to %.2f of the %.2f us of 128x64 do not grow with k (lines over k = 512, 1024, "
+            "2048): the fixed cost. In a larger product one tile more than SMs takes %.0f %% "
             "longer.",
             cost->fixed[0].centre / 1e3, cost->fixed[1].centre / 1e3, cost->whole.centre / 1e3,
             100 * wave);

@@ -363,7 +363,7 @@ def unfounded_words(text, told, rows):
 
 def fixed_cost(text):
     """The least and the most of a product that does not grow with k, as the text says it; none where it says nothing."""
-    found = re.search(r"Lines over k \(512, 1024, 2048\) leave (\S+) to (\S+) of the", re.sub(r"\s+", " ", text))
+    found = re.search(r"(\S+) to (\S+) of the \S+ us of \S+ do not grow with k", re.sub(r"\s+", " ", text))
     return [float(word) for word in found.groups()] if found else []
 
 
