@@ -81,6 +81,10 @@ struct axis_map axis_map(const struct chart_axis *axis, struct axis_span data, s
     }
     map.low = from_scale(scale, low);
     map.high = from_scale(scale, high);
+    if (scale != CHART_LINEAR) { /* the room ends where no value is drawn: 1e312 is no number */
+        map.low = fmax(map.low, 1 / GREATEST);
+        map.high = fmin(map.high, GREATEST);
+    }
     return map;
 }
 

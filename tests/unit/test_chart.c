@@ -90,6 +90,24 @@ static void ranges(void **state)
     assert_true(map.low == 0 && map.high > 0);
 }
 
+/* An axis over all that can be drawn has ticks: its ends are numbers, and their powers are, too. */
+static void greatest_range(void **state)
+{
+    (void)state;
+    for (int scale = CHART_LOG2; scale <= CHART_LOG10; scale++)
+        for (int end = 0; end < 3; end++) { /* of both ends, the lower or the upper is ordinary */
+            const struct axis_span span = {end == 1 ? 1 : 1e-300, end == 2 ? 1 : 1e300, 2};
+            const struct chart_axis axis = {.scale = (enum chart_scale)scale};
+            const struct axis_map map = axis_map(&axis, span, 5);
+            const struct axis_ticks ticks = axis_ticks(&map, &axis, 5);
+            assert_true(map.low > 0 && map.low <= span.low);
+            assert_true(isfinite(map.high) && map.high >= span.high);
+            assert_in_range(ticks.n, 3, 5);
+            for (size_t i = 0; i < ticks.n; i++)
+                assert_true(axis_shows(&map, ticks.at[i]));
+        }
+}
+
 static void formats(void **state)
 {
     static const struct {
@@ -278,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places),  cmocka_unit_test(ticks),    cmocka_unit_test(ranges),
+        cmocka_unit_test(greatest_range),
         cmocka_unit_test(formats), cmocka_unit_test(escaping), cmocka_unit_test(numbers),
         cmocka_unit_test(links),   cmocka_unit_test(widths),   cmocka_unit_test(contrasts),
         cmocka_unit_test(style),
