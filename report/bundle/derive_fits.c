@@ -6,6 +6,7 @@
 
 #include "core/document.h"
 #include "report/bundle/derive.h"
+#include "report/bundle/index.h"
 
 const char *const derive_fits_needs[] = {"gemm_sizes.time{m=*,n=*,k=*,type=*,*}", NULL};
 
@@ -51,19 +52,37 @@ struct squares {
     size_t n;
 };
 
-static void find_squares(const struct rows *rows, const char *tail, struct squares *found)
-{
+/* A square in a list of all, in which each leads to the next one of its implementation. */
+struct link {
     const struct row *row;
+    const char *tail;
     double size;
+    size_t next;   /* 0: none */
+    bool is_first; /* of its implementation */
+};
 
-    found->n = 0;
+/* All squares, in one pass over the rows. Without memory there are fewer. */
+static size_t list_squares(const struct rows *rows, struct link *all)
+{
+    struct index last = {0};
+    const struct row *row;
+    size_t n = 0;
+
     for (size_t next = 0; (row = rows_match(rows, derive_fits_needs[0], &next));) {
-        const char *its = square(row, &size);
-        if (its && !strcmp(its, tail) && row_usable(row) && found->n < SIZES_MAX) {
-            found->work[found->n] = 2 * size * size * size;
-            found->row[found->n++] = row;
-        }
+        struct link *one = &all[n];
+        *one = (struct link){.row = row};
+        if (!(one->tail = square(row, &one->size)))
+            continue;
+        const ptrdiff_t before = index_find(&last, one->tail);
+        if (!index_put(&last, one->tail, n))
+            break;
+        one->is_first = before == INDEX_NONE;
+        if (!one->is_first)
+            all[before].next = n;
+        n++;
     }
+    index_free(&last);
+    return n;
 }
 
 static struct fit fit_of_round(const struct squares *squares, int round)
@@ -93,11 +112,27 @@ static void put(struct rows *made, const char *name, const char *tail, const cha
     row_put(row, round, value, NAN);
 }
 
-static void derive_tail(const struct rows *rows, struct rows *made, const char *tail)
+static struct squares squares_from(const struct link *all, size_t first)
 {
-    struct squares squares;
+    struct squares found = {.n = 0};
+    size_t at = first;
 
-    find_squares(rows, tail, &squares);
+    do {
+        if (row_usable(all[at].row) && found.n < SIZES_MAX) {
+            found.work[found.n] = 2 * all[at].size * all[at].size * all[at].size;
+            found.row[found.n++] = all[at].row;
+        }
+        at = all[at].next;
+    } while (at);
+    return found;
+}
+
+/* Each implementation once, at its first square. */
+static void derive_implementation(const struct link *all, size_t first, struct rows *made)
+{
+    const char *tail = all[first].tail;
+    const struct squares squares = squares_from(all, first);
+
     if (squares.n < LEAST_SIZES)
         return;
     const struct row *like = squares.row[0];
@@ -112,17 +147,11 @@ static void derive_tail(const struct rows *rows, struct rows *made, const char *
 
 void derive_fits(const struct rows *rows, struct rows *made)
 {
-    const struct row *row;
-    const char *tail;
-    double size;
+    struct link *all = calloc(rows->n + 1, sizeof *all);
+    const size_t n = all ? list_squares(rows, all) : 0;
 
-    /* Each implementation once, at its first square. */
-    for (size_t next = 0; (row = rows_match(rows, derive_fits_needs[0], &next));) {
-        char id[DOCUMENT_ID];
-        if (!(tail = square(row, &size)))
-            continue;
-        snprintf(id, sizeof id, "derived.fixed_time{%s", tail);
-        if (!rows_find(made, id))
-            derive_tail(rows, made, tail);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (all[i].is_first)
+            derive_implementation(all, i, made);
+    free(all);
 }

@@ -2,7 +2,8 @@
 """large.py BUILD: a bundle with 50,000 names of metrics is read, judged, printed and compared within two
 seconds of processor time (side by side: two for each), or on a slower processor within six times what
 Python's json takes to parse it, and 300 MiB: no command searches its rows, cases or programs one by one. The names
-stand in one case of 20,000 metrics, in 20,000 cases of one program, and in 2,000 programs."""
+stand in one case of 20,000 metrics, in 20,000 cases of one program, and in 2,000 programs. So is one of 20,000
+implementations of a product."""
 import json
 import os
 import subprocess
@@ -51,6 +52,12 @@ def bundle(by, share=1):
             "started": "2026-11-22T08:00:00Z", "rounds": ROUNDS, "complete": True, "runs": runs}
 
 
+def squares():
+    """As many implementations of a square product, each with one size: each is a fit of its own, or none."""
+    cases = [{"case": f"m=1,n=1,k=1,type={i},a", "metrics": [metric("time", "ns", 10 + i)]} for i in range(TALL)]
+    return {**bundle(1, 100), "runs": [run("gemm_sizes", 0, cases)]}
+
+
 def seconds_allowed(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
@@ -77,6 +84,7 @@ def main():
         paths = [os.path.join(folder, name) for name in ("old.json", "new.json")]
         for path, by in zip(paths, (1, 1.001)):
             write_text(path, json.dumps(bundle(by), separators=(",", ":")))
+        squares_path = write_text(os.path.join(folder, "squares.json"), json.dumps(squares()))
         wrong = schema.complaint("bundle", bundle(1, 100)) if schema.jsonschema else None
         check_none([wrong] if wrong else [], "it is a bundle")
         size = os.path.getsize(path) / 1e6
@@ -92,7 +100,8 @@ def main():
                 ("two, every row", ("report", "--all", *paths), 0, 50_000),
                 ("compare", ("compare", *paths), 0, 0),
                 ("compare --format=tsv", ("compare", "--format=tsv", *paths), 0, 50_000),
-                ("claims", ("claims", paths[0]), 0, 0)):
+                ("claims", ("claims", paths[0]), 0, 0),
+                ("squares", ("report", "--format=tsv", squares_path), 0, TALL)):
             most = allowed * (2 if name.startswith("two") else 1)
             got, text, seconds, mib = told(folder, *arguments)
             for _ in range(2):  # beside other work a processor is slower: the least of three counts
