@@ -276,6 +276,7 @@ $B/tests/unit/test_samples: $B/core/samples.o $B/core/options.o $B/core/image.o
 $B/tests/unit/test_options: $B/core/options.o
 $B/tests/unit/test_respawn: $B/core/respawn.o
 $B/tests/unit/test_links: $B/links/common/wire.o $B/links/peer_memory/sizes.o $B/core/respawn.o
+$B/tests/unit/test_environment: $B/core/environment.o
 $B/tests/unit/test_half: $B/core/half.o
 $B/tests/unit/test_rounding: $B/links/all_reduce/rounding.o $B/core/draw.o
 $B/tests/unit/test_heap: $B/core/heap.o

@@ -32,8 +32,7 @@ static json_t *line_of(const char *path, const char *prefix)
     return found ? found : json_null();
 }
 
-/* "kvm", "gvisor" ... from what the kernel shows; null on bare metal as far as can be seen. */
-static json_t *virtualisation(const struct utsname *system)
+json_t *environment_virtualisation(const struct utsname *system)
 {
     char line[4096];
     bool hypervisor = false;
@@ -46,7 +45,8 @@ static json_t *virtualisation(const struct utsname *system)
         fclose(file);
     if (strstr(system->version, "gVisor"))
         return json_string("gvisor");
-    if (strstr(system->release, "fc"))
+    /* "6.1.128-fc"; a release of Fedora has ".fc39" */
+    if (strstr(system->release, "-fc"))
         return json_string("firecracker");
     return hypervisor ? json_string("hypervisor") : json_null();
 }
@@ -74,5 +74,5 @@ json_t *environment_host(void)
                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "kernel", kernel, "machine",
                      system.machine, "governor",
                      line_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", NULL),
-                     "virtualisation", virtualisation(&system));
+                     "virtualisation", environment_virtualisation(&system));
 }

@@ -115,6 +115,11 @@ void show_run(FILE *out, const json_t *document);
 /* core/environment.c: allow-listed facts of the host and of this program. */
 json_t *environment_host(void);
 
+/* "firecracker", "gvisor" or "hypervisor" from what the kernel shows; null on bare metal as far as
+ * can be seen. */
+struct utsname;
+json_t *environment_virtualisation(const struct utsname *system);
+
 /* core/gpu_counters.c, or core/gpu_none.c in a build without CUDA. Under --counters: counters_open
  * opens the plugin before anything calls CUDA, counters_start begins reading once there is a GPU,
  * and counters_close ends it. If counters are refused the run is skipped with the reason. */
