@@ -172,7 +172,7 @@ char *child_end(const struct child_result *result, double limit_s, char *text, s
 bool child_sha256(const char *path, char hash[CHILD_HASH])
 {
     enum { LIMIT_S = 600 };
-    const char *const argv[] = {"sha256sum", path, NULL};
+    const char *const argv[] = {"sha256sum", "--", path, NULL};
     struct child_result result;
     const bool hashed = child_run(argv, LIMIT_S, NULL, NULL, &result) && result.exit_code == 0 &&
                         result.n_out >= CHILD_HASH;

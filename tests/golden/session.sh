@@ -293,6 +293,10 @@ check "a killed run with --raw is continued, too" exits 0
 check "each round has its samples once" test "$(cut -f 1,5 one.raw.tsv | sort | uniq -c | grep -vc ' 1 ')" = 0
 check "of all rounds" test "$(grep -c '^good' one.raw.tsv) $(grep -c '^slow' one.raw.tsv)" = '4 4'
 check "and their hash" holds "\"sha256\":\"$(sha256sum <one.raw.tsv | cut -c1-64)\""
+"$gpufloor" run --quick --raw --output=-one.json --results "$work/results" good >out 2>talk
+mv -- -one.json dashed.json
+check "also of a file whose name begins with -" grep -q "\"sha256\":\"$(sha256sum <-one.raw.tsv | cut -c1-64)\"" dashed.json
+rm -f -- dashed.json -one.raw.tsv
 mkdir -p aside
 sed 's/"complete":true/"complete":false/; s/one.raw.tsv/..\/one.raw.tsv/' one.json >aside/two.json
 cp one.raw.tsv kept.tsv
