@@ -453,13 +453,40 @@ static void sync_folder(const char *path)
     }
 }
 
+bool document_clear(const char *path, const char *begins, size_t n_begins)
+{
+    char bytes[16];
+    struct stat facts;
+    const int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool ours = descriptor >= 0 && n_begins <= sizeof bytes &&
+                      fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
+                      facts.st_uid == geteuid() && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    const ssize_t n = ours ? read(descriptor, bytes, n_begins) : -1;
+    const bool cleared = n >= 0 && !memcmp(bytes, begins, (size_t)n) && unlink(path) == 0;
+    if (descriptor >= 0)
+        close(descriptor);
+    return cleared;
+}
+
+FILE *document_begin(const char *path, const char *begins, size_t n_begins)
+{
+    FILE *file = fopen(path, "wxe");
+
+    if (!file && errno == EEXIST) {
+        const bool cleared = document_clear(path, begins, n_begins);
+        errno = EEXIST;
+        file = cleared ? fopen(path, "wxe") : NULL;
+    }
+    if (file)
+        flock(fileno(file), LOCK_EX | LOCK_NB); /* where that can be */
+    return file;
+}
+
 static bool write_beside(const char *temporary, const json_t *document)
 {
-    FILE *file = fopen(temporary, "wx");
+    FILE *file = document_begin(temporary, DOCUMENT_BEGINS, sizeof DOCUMENT_BEGINS - 1);
     if (!file)
         return false;
-    /* where that can be: so it is seen that somebody writes */
-    flock(fileno(file), LOCK_EX | LOCK_NB);
     errno = 0;
     bool written = document_print(file, document, AS_WRITTEN) &&
         fputc('\n', file) != EOF && fflush(file) == 0 && fsync(fileno(file)) == 0;

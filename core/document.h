@@ -56,6 +56,18 @@ bool document_write(const char *path, const json_t *document, char why[DOCUMENT_
  * finds the old document or the new one, whole. */
 bool document_replace(const char *path, const json_t *document, char why[DOCUMENT_WHY]);
 
+/* How every document begins that is written here. */
+#define DOCUMENT_BEGINS "{\"schema\":\""
+
+/* Makes a file whose name holds this process's number, and locks it, so that it is seen that
+ * somebody writes. In its place may stand what an earlier process of that number left: see
+ * document_clear(). NULL, with errno, if it cannot be made. */
+FILE *document_begin(const char *path, const char *begins, size_t n_begins);
+
+/* Removes what a process that was killed left there: a file of this user that nobody holds and that
+ * begins so, with at most 16 bytes; an empty one was just begun. False if it is not such a file. */
+bool document_clear(const char *path, const char *begins, size_t n_begins);
+
 /* The "unit" or the "better" of a metric: its own, or what its run says once of all metrics of that
  * name (`said`, the object "metrics" of the run; NULL: none). NULL where neither says it. */
 const char *document_metric_word(const json_t *said, const json_t *metric, const char *key);

@@ -33,16 +33,15 @@ bool place_try(const char *path, char why[DOCUMENT_WHY])
         free(zeros);
         return refuse(why, path, "path too long");
     }
-    int fd = open(trial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) {
-        flock(fd, LOCK_EX | LOCK_NB); /* place_clear() leaves alone what is held */
-        errno = 0;                    /* a short write does not set it: then the disk is full */
-    }
-    bool fits = fd >= 0 && zeros && write(fd, zeros, TRIAL_BYTES) == TRIAL_BYTES && fsync(fd) == 0;
+    FILE *file = document_begin(trial, "", 1); /* zeros */
+    int fd = file ? fileno(file) : -1;
+    if (file)
+        errno = 0; /* a short write does not set it: then the disk is full */
+    bool fits = file && zeros && write(fd, zeros, TRIAL_BYTES) == TRIAL_BYTES && fsync(fd) == 0;
     int error = errno ? errno : ENOSPC;
     free(zeros);
-    if (fd >= 0) {
-        fits = close(fd) == 0 && fits;
+    if (file) {
+        fits = fclose(file) == 0 && fits;
         unlink(trial);
     }
     return fits ? true : refuse(why, path, strerror(error));
@@ -137,7 +136,7 @@ bool place_write(char path[PATH_MAX], const json_t *document, const char *output
 static const struct kind {
     const char *of, *ending, *begins;
     size_t n_begins;
-} kinds[] = {{".json.", ".tmp", "{\"schema\":\"", 11},
+} kinds[] = {{".json.", ".tmp", DOCUMENT_BEGINS, sizeof DOCUMENT_BEGINS - 1},
              {".json.", ".trial", "", 1},
              {".raw.tsv.", ".tmp", "probe\t", 6}};
 
@@ -159,21 +158,11 @@ static const struct kind *kind_of(const char *name, pid_t *pid)
     return NULL;
 }
 
-/* Is it ours, of this user, and of a process that is gone? One that is held is written on another
- * machine, or in another container, whose processes have numbers of their own. */
-static bool is_left(const char *path, const struct kind *kind, pid_t pid)
+/* Is the process gone that had this number? One that has our own was before us: in a container each
+ * run may be process 1. A file of one on another machine, or in another container, is held. */
+static bool is_gone(pid_t pid)
 {
-    char begins[16];
-    struct stat facts;
-    if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH || lstat(path, &facts) != 0 ||
-        !S_ISREG(facts.st_mode) || facts.st_uid != geteuid())
-        return false;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    const bool free = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
-    const ssize_t n = free ? read(fd, begins, kind->n_begins) : -1;
-    if (fd >= 0)
-        close(fd);
-    return n >= 0 && !memcmp(begins, kind->begins, (size_t)n);
+    return pid == getpid() || (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH);
 }
 
 void place_clear(const char *path)
@@ -191,7 +180,7 @@ void place_clear(const char *path)
         pid_t pid;
         const struct kind *kind = kind_of(entry->d_name, &pid);
         snprintf(there, sizeof there, "%s%s", folder, entry->d_name);
-        if (kind && is_left(there, kind, pid) && unlink(there) == 0 && n++ == 0)
+        if (kind && is_gone(pid) && document_clear(there, kind->begins, kind->n_begins) && n++ == 0)
             snprintf(first, sizeof first, "%s", entry->d_name);
     }
     if (all)

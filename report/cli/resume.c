@@ -134,22 +134,24 @@ static bool is_kept(const struct session *s, const char *line)
     return at && strchr(at, '\n') && (!strncmp(at, "round\t", 6) || atoi(at) < s->n_kept);
 }
 
-static bool copy_kept(const struct session *s, const char *from, const char *to)
+/* Writes the lines that are kept to a file of another name, which then takes the first one's. */
+static bool cut_raw(const struct session *s, const char *from, const char *to)
 {
-    FILE *all = fopen(from, "re"), *kept = all ? fopen(to, "wxe") : NULL;
+    FILE *all = fopen(from, "re"), *kept = all ? document_begin(to, "probe\t", 6) : NULL;
     char *line = NULL;
     size_t size = 0;
     bool copied = kept != NULL;
 
-    if (kept)
-        flock(fileno(kept), LOCK_EX | LOCK_NB); /* place_clear() leaves alone what is held */
     while (copied && getline(&line, &size, all) > 0)
         copied = !is_kept(s, line) || fputs(line, kept) >= 0;
     copied = copied && !ferror(all) && fflush(kept) == 0 && fsync(fileno(kept)) == 0;
     free(line);
     if (all)
         fclose(all);
-    return kept && fclose(kept) == 0 && copied;
+    copied = kept && fclose(kept) == 0 && copied && rename(to, from) == 0;
+    if (kept && !copied)
+        unlink(to);
+    return copied;
 }
 
 /* The samples of rounds that are measured again leave the file of raw samples. */
@@ -166,10 +168,8 @@ static bool take_up_raw(struct session *s, const json_t *raw, char why[DOCUMENT_
     if (snprintf(s->raw_path, PATH_MAX, "%.*s%s", folder, s->path, name) >= PATH_MAX ||
         snprintf(kept, sizeof kept, "%s.%ld.tmp", s->raw_path, (long)getpid()) >= PATH_MAX)
         return refuse(why, s, "path too long");
-    if (copy_kept(s, s->raw_path, kept) && rename(kept, s->raw_path) == 0)
-        return true;
-    unlink(kept);
-    return refuse(why, s, "has raw samples beside it that cannot be read, or not be written");
+    return cut_raw(s, s->raw_path, kept) ||
+           refuse(why, s, "has raw samples beside it that cannot be read, or not be written");
 }
 
 /* Each round takes the place of the interrupted bundle itself, not of a link that leads to it. It

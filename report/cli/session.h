@@ -121,7 +121,8 @@ bool place_write(char path[PATH_MAX], const json_t *document, const char *output
 bool place_try(const char *path, char why[DOCUMENT_WHY]);
 
 /* Removes what runs that were killed in the middle of a write left in the folder of that path, and
- * says so in a line: files NAME.json.PID.tmp and the like of this user, whose process is gone. */
+ * says so in a line: files NAME.json.PID.tmp and the like of this user that nobody holds, whose
+ * process is gone, or had the number that this one has now. */
 void place_clear(const char *path);
 
 /* Remembers which file is at s->path, and locks it. False, with one line in why, if another process

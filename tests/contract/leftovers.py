@@ -125,6 +125,16 @@ def check_kept(work):
         check(name not in folder.others(), f"{name.replace(str(gone), 'PID')} of a process that is gone is removed")
 
 
+def check_own_number(work):
+    """In a container each run may be process 1: what one of its own number left gives way before the first write."""
+    folder = Folder(work, "own")
+    begin = """printf '\\0' >one.json.$$.trial; printf '{"schema":"' >one.json.$$.tmp
+               printf '{"schema":"' >two.json.$$.tmp; printf 'probe\\t' >one.raw.tsv.$$.tmp; exec "$@" """
+    ended = Ended("-c", begin, "sh", folder.program, "run", "--quick", "-o", "one.json", program="sh", cwd=folder.path)
+    check(ended.code == 0 and read(folder.path, "one.json")["complete"], "what its own number left stops no run", ended)
+    check(not folder.others() and len(REMOVED.findall(ended.err)) == 1, "nor stays there", [folder.others(), str(ended)])
+
+
 def main():
     with tempfile.TemporaryDirectory() as work:
         plant_tree(os.path.join(work, "bin"), stand_ins=("null", "good"))
@@ -132,6 +142,7 @@ def main():
         check_killed(work)
         check_continued(work)
         check_kept(work)
+        check_own_number(work)
     return finish()
 
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -557,6 +558,39 @@ static void replaces_what_is_there(void **state)
     json_decref(bundle);
 }
 
+/* What a process of this number left under the temporary name gives way; what somebody holds, and
+ * what is no document of ours, does not. */
+static void left_by_one_of_this_number(void **state)
+{
+    static const struct {
+        const char *text;
+        bool is_left, held;
+    } cases[] = {{"", true, false},
+                 {"{\"schema\":\"bundle\"", true, false},
+                 {"{\"schema\":\"bundle\"", false, true},
+                 {"precious", false, false}};
+    char why[DOCUMENT_WHY], path[256], temporary[300];
+    json_t *bundle = whole_bundle();
+
+    (void)state;
+    snprintf(path, sizeof path, "%s", in_folder("bundle.json"));
+    snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long)getpid());
+    for (size_t i = 0; i < CHECK_LENGTH(cases); i++) {
+        FILE *file = fopen(temporary, "w");
+        fputs(cases[i].text, file);
+        fflush(file);
+        if (cases[i].held)
+            flock(fileno(file), LOCK_EX);
+        assert_int_equal(document_write(path, bundle, why), cases[i].is_left);
+        assert_int_equal(unlink(temporary) == 0, !cases[i].is_left);
+        assert_int_equal(unlink(path) == 0, cases[i].is_left);
+        if (!cases[i].is_left)
+            assert_non_null(strstr(why, "File exists"));
+        fclose(file);
+    }
+    json_decref(bundle);
+}
+
 static void folder_that_cannot_be_written(void **state)
 {
     char why[DOCUMENT_WHY] = "";
@@ -720,6 +754,7 @@ int main(void)
         cmocka_unit_test(round_trip),
         cmocka_unit_test(never_overwrites),
         cmocka_unit_test(replaces_what_is_there),
+        cmocka_unit_test(left_by_one_of_this_number),
         cmocka_unit_test(folder_that_cannot_be_written),
         cmocka_unit_test(write_that_fails_midway),
         cmocka_unit_test(full_disk),
