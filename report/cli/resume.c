@@ -51,6 +51,8 @@ static bool is_ours(const struct session *s, const json_t *bundle, char why[DOCU
     const json_int_t rounds = json_integer_value(json_object_get(bundle, "rounds"));
     if (rounds < 1 || rounds > ROW_RUNS_MAX)
         return refuse(why, s, "has a number of rounds that no run has");
+    if (json_array_size(json_object_get(bundle, "programs")) == 0)
+        return refuse(why, s, "lacks the names of its programs");
     return true;
 }
 
@@ -72,6 +74,43 @@ static struct task *task_of(const struct session *s, const char *probe)
     return NULL;
 }
 
+/* A program of the bundle; NULL behind the last one. */
+static const char *program_at(const json_t *bundle, size_t i)
+{
+    const json_t *name = json_array_get(json_object_get(bundle, "programs"), i);
+    return !name ? NULL : json_is_string(name) ? json_string_value(name) : "";
+}
+
+bool session_resumes(const struct session *s, const char *program)
+{
+    const char *name;
+    for (size_t i = 0; (name = program_at(s->resumed, i)); i++)
+        if (!strcmp(name, program))
+            return true;
+    return false;
+}
+
+/* Do exactly its programs take part? With one more, no round would be whole; with one less, what it
+ * measured would be lost. */
+static bool same_programs(const struct session *s, char why[DOCUMENT_WHY])
+{
+    const char *name;
+    char what[200];
+
+    for (size_t i = 0; (name = program_at(s->resumed, i)); i++)
+        if (!task_of(s, name)) {
+            snprintf(what, sizeof what, "is a run of %.80s, which does not take part now", name);
+            return refuse(why, s, what);
+        }
+    for (size_t i = 0; i < s->n_tasks; i++)
+        if (!session_resumes(s, s->tasks[i].probe->name)) {
+            snprintf(what, sizeof what, "is no run of %.80s: name its own programs, or none",
+                     s->tasks[i].probe->name);
+            return refuse(why, s, what);
+        }
+    return true;
+}
+
 /* How many rounds, from the first on, have a run of every probe. */
 static int whole_rounds(const struct session *s, const json_t *runs)
 {
@@ -89,9 +128,9 @@ static int whole_rounds(const struct session *s, const json_t *runs)
 }
 
 /* Takes over what the bundle holds. */
-static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_WHY])
+static void take_up(struct session *s)
 {
-    const json_t *runs = json_object_get(bundle, "runs"), *run;
+    const json_t *bundle = s->resumed, *runs = json_object_get(bundle, "runs"), *run;
     size_t i;
 
     s->options.seed = (uint64_t)json_integer_value(json_object_get(bundle, "seed"));
@@ -99,13 +138,6 @@ static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_W
     s->options.quick = json_is_true(json_object_get(bundle, "quick"));
     s->options.deep = json_is_true(json_object_get(bundle, "deep"));
     s->options.energy = json_is_true(json_object_get(bundle, "energy"));
-    json_array_foreach(runs, i, run)
-        if (!task_of(s, probe_of(run))) {
-            char what[200];
-            snprintf(what, sizeof what, "holds runs of %.80s, which does not take part now",
-                     probe_of(run));
-            return refuse(why, s, what);
-        }
     s->n_kept = s->n_whole = whole_rounds(s, runs);
     json_array_foreach(runs, i, run)
         if (round_of(run) >= 0 && round_of(run) < s->n_kept)
@@ -121,7 +153,6 @@ static bool take_up(struct session *s, const json_t *bundle, char why[DOCUMENT_W
     char now[24];
     document_time(now, sizeof now);
     json_array_append_new(s->continued, json_string(now));
-    return true;
 }
 
 /* Is that line of raw samples whole, and of a round that is kept? The header is. */
@@ -174,16 +205,23 @@ static bool take_up_raw(struct session *s, const json_t *raw, char why[DOCUMENT_
 
 /* Each round takes the place of the interrupted bundle itself, not of a link that leads to it. It
  * is held before it is read: a run that goes on would write it anew. */
-bool session_resume(struct session *s, char why[DOCUMENT_WHY])
+bool session_open_resumed(struct session *s, char why[DOCUMENT_WHY])
 {
     if (!realpath(s->options.resumed, s->path))
         return refuse(why, s, strerror(errno));
     if (!session_hold(s, why))
         return false;
-    json_t *bundle = document_load(s->options.resumed, "bundle", why);
-    bool taken = bundle && is_ours(s, bundle, why) && take_up(s, bundle, why) &&
-                 place_try(s->path, why) && (place_clear(s->path), true) &&
-                 take_up_raw(s, json_object_get(bundle, "raw"), why);
-    json_decref(bundle);
-    return taken;
+    s->resumed = document_load(s->options.resumed, "bundle", why);
+    return s->resumed && is_ours(s, s->resumed, why);
+}
+
+bool session_resume(struct session *s, char why[DOCUMENT_WHY])
+{
+    if (!same_programs(s, why))
+        return false;
+    take_up(s);
+    if (!place_try(s->path, why))
+        return false;
+    place_clear(s->path);
+    return take_up_raw(s, json_object_get(s->resumed, "raw"), why);
 }

@@ -52,7 +52,7 @@ static const struct argp_option table[] = {
      .key = KEY_CONTINUE,
      .arg = "FILE",
      .doc = "Measure the rounds that an interrupted or killed run left out, into that file: on the "
-            "same card, by the same commit, with the same probes; rounds and seed are the file's"},
+            "same card, by the same commit; programs, rounds and seed are the file's"},
     {.name = "device", .key = 'd', .arg = "N", .doc = "GPU to measure (default 0)"},
     {.name = "each",
      .key = KEY_EACH,
@@ -178,6 +178,8 @@ static bool asked_for(const struct session *s, const struct listed *probe)
             return true;
     if (probe->added || s->options.n_names > 0)
         return probe->added;
+    if (s->resumed)
+        return session_resumes(s, probe->name);
     return devices_take(probe, s->options.n_devices);
 }
 
@@ -370,6 +372,12 @@ static int finish(struct session *s)
 
 enum { GO_ON = -1 };
 
+static int refuse(const struct session *s, const char *why)
+{
+    out_say("gpufloor run: --%s %s\n", s->options.resumed ? "continue" : "output", why);
+    return EXIT_TROUBLE;
+}
+
 /* All that can be refused is refused here. GO_ON, or an exit status. */
 static int prepare(struct session *s)
 {
@@ -396,17 +404,18 @@ static int prepare(struct session *s)
     if (!s->gpu_state[0] && !devices_find(s))
         return EXIT_WORSE;
     say_settings(s);
+    if (s->options.resumed && !session_open_resumed(s, why))
+        return refuse(s, why);
     if (!alone(s) || !choose_tasks(s))
         return EXIT_TROUBLE;
-    if (s->n_tasks == 0) {
+    if (s->n_tasks == 0 && !s->resumed) {
         out_say("gpufloor run: nothing to measure: what was asked for needs %s\n",
                 s->gpu_state[0] ? "a GPU" : "two GPUs or four");
         return EXIT_FINE;
     }
     if (s->options.resumed ? session_resume(s, why) : session_place(s, why))
         return GO_ON;
-    out_say("gpufloor run: --%s %s\n", s->options.resumed ? "continue" : "output", why);
-    return EXIT_TROUBLE;
+    return refuse(s, why);
 }
 
 static void close_session(struct session *s)
@@ -419,6 +428,7 @@ static void close_session(struct session *s)
     json_decref(s->runs);
     json_decref(s->said);
     json_decref(s->lost);
+    json_decref(s->resumed);
     json_decref(s->continued);
     if (s->held >= 0)
         close(s->held);

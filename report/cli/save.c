@@ -53,6 +53,14 @@ static json_t *environment_object(const struct session *s)
     return environment;
 }
 
+static json_t *programs_array(const struct session *s)
+{
+    json_t *names = json_array();
+    for (size_t i = 0; i < s->n_tasks; i++)
+        json_array_append_new(names, json_string(s->tasks[i].probe->name));
+    return names;
+}
+
 /* Why a bundle is not complete; NULL if it is. */
 static json_t *why_not_complete(const struct session *s, bool ended)
 {
@@ -88,6 +96,7 @@ json_t *session_bundle(struct session *s, bool ended)
     }
     if (s->raw_path[0])
         json_object_set_new(bundle, "raw", raw_object(s, ended));
+    json_object_set_new(bundle, "programs", programs_array(s));
     json_object_set(bundle, "runs", s->runs);
     if (bundle_take(&measured, bundle, s->path)) {
         json_object_set_new(bundle, "harness", harness_object(&measured));

@@ -65,6 +65,7 @@ struct session {
                         * yet */
     size_t n_bytes;    /* of the runs, as they are written; 0: not counted yet */
     json_t *lost;      /* what programs said of libraries that they lack, each line once */
+    json_t *resumed;   /* the bundle options.resumed; NULL: a new run */
     int n_kept;        /* rounds of the resumed bundle, which are not measured again */
     int n_whole;       /* rounds that are measured, those included */
     json_t *continued; /* when it was resumed; NULL: never */
@@ -98,9 +99,15 @@ bool session_interrupted(void);
 /* facts.c: takes away the facts of a run that an earlier one of s->runs has said. */
 void session_keep_new_facts(struct session *s, json_t *run);
 
-/* resume.c: takes up the interrupted bundle options.resumed: its whole rounds, seed and place.
- * After the tasks are chosen. False with one line in why if it is of another commit, card or
- * host. */
+/* resume.c: holds and reads the interrupted bundle options.resumed, before the tasks are chosen.
+ * False with one line in why if it is of another commit, card or host. */
+bool session_open_resumed(struct session *s, char why[DOCUMENT_WHY]);
+
+/* Does that program take part in it? */
+bool session_resumes(const struct session *s, const char *program);
+
+/* Takes it up, after the tasks are chosen: its whole rounds, seed and place. False with one line in
+ * why if other programs take part now. */
 bool session_resume(struct session *s, char why[DOCUMENT_WHY]);
 
 /* place.c: decides where the bundle goes, tries whether it can go there, and takes the name with a

@@ -279,7 +279,6 @@ class Measuring(Command):
 
 class Run(Measuring):
     unseen = {"timeout", "require-gpu", "devices"}  # tests/golden/session.sh sees them, tests/faults/states.py the last
-    apart = {("--continue=cut.json", "--device=2")}  # it is of GPU 0
 
     def __init__(self, name):
         super().__init__(name)
@@ -296,6 +295,8 @@ class Run(Measuring):
         self.values = {"continue": "cut.json", "device": "2", "devices": "0", "each": "0,2", "output": "own.json",
                        "results": results, "rounds": "2", "seed": "5", "timeout": "60",
                        "with": os.path.join(self.tree, "peer.sh")}
+        # it is of GPU 0, and of no peers
+        self.apart = {("--continue=cut.json", other) for other in ("--device=2", "--peers", "--with=" + self.values["with"])}
 
     def prepare(self, folder):
         if hasattr(self, "cut"):

@@ -206,12 +206,13 @@ static void make_part(void)
     json_object_set_new(json_object_get(null, "probe"), "name", json_string("null"));
     json_t *part =
         json_pack("{s:s, s:i, s:{s:s, s:s, s:b}, s:{s:{s:s}, s:{s:s, s:s, s:s}}, s:s, s:f, "
-                  "s:i, s:i, s:b, s:b, s:{s:s, s:n}, s:[o, o]}",
+                  "s:i, s:i, s:b, s:b, s:{s:s, s:n}, s:[s, s], s:[o, o]}",
                   "schema", "bundle", "schema_version", 1, "suite", "version", version_number,
                   "commit", version_commit, "dirty", version_dirty, "environment", "host", "cpu",
                   "a CPU", "gpu", "name", "A GPU", "board", "a-gpu", "id_hash", "0", "started",
                   "2026-11-22T08:12:03Z", "elapsed_s", 1.0, "seed", 1, "rounds", 3, "quick", 0,
-                  "complete", 0, "raw", "file", "part.raw.tsv", "sha256", "runs", null, good);
+                  "complete", 0, "raw", "file", "part.raw.tsv", "sha256", "programs", "null",
+                  "good", "runs", null, good);
     keep_document(KIND_PART, part);
     json_object_del(part, "raw");
     keep_document(KIND_PART, part);

@@ -249,23 +249,32 @@ again() { # ARGUMENT...: goes on with half.json
 }
 again good
 check "--continue refuses other probes" exits 2
-check "and names the one that is missing" says '^gpufloor run: --continue half.json: holds runs of slow'
+check "and names the one that is missing" says '^gpufloor run: --continue half.json: is a run of slow, which does not take part now$'
 check "and leaves the bundle alone" cmp -s half.json cut.json
+again slow good
+check "and more probes" exits 2
+check "and names the one that is more" says \
+    '^gpufloor run: --continue half.json: is no run of good: name its own programs, or none$'
+check "and loses no round to it" cmp -s half.json cut.json
 sed 's/a CPU/another CPU/' cut.json >half.json
 again slow
 check "--continue refuses another host" says 'was measured on another host$'
 sed 's/"commit":"[0-9a-f]*"/"commit":"0"/' cut.json >half.json
 again slow
 check "and another commit" says 'is of another commit'
+sed 's/"programs":\["slow"\]/"programs":[]/' cut.json >half.json
+again
+check "and one that does not say what it is a run of" says 'lacks the names of its programs$'
 sed 's/"rounds":5/"rounds":2000000000/' cut.json >half.json
 again slow
 check "and rounds without end" says 'a number of rounds that no run has$'
 cp cut.json half.json
 again slow --output other.json
 check "and a place of its own" exits 2
-again slow
+again # none named: null and good are beside it, and take no part
 check "--continue measures what is missing" exits 0
 cp half.json one.json
+check "of its own probes" holds '"programs":\["slow"\]'
 check "all rounds are there, each once" bash -c \
     '[ "$(grep -o "\"run\":{\"round\":[0-9]*}" one.json | sort | uniq -c | grep -c " 1 ")" = 5 ]'
 check "of which the whole ones were kept" bash -c "[ $kept -gt 0 ] && [ $kept -lt 5 ]"
