@@ -93,6 +93,20 @@ static bool all_positive(const struct row *row)
     return true;
 }
 
+static bool all_zero(const struct row *row)
+{
+    for (size_t i = 0; i < row->n; i++)
+        if (row->value[i] != 0)
+            return false;
+    return true;
+}
+
+/* Against runs that are all 0 the ratio is 0 or infinite, and its direction is certain. */
+static bool has_ratio(const struct row *old, const struct row *new)
+{
+    return (all_positive(old) || all_zero(old)) && (all_positive(new) || all_zero(new));
+}
+
 /* Every run of one side within tau of every run of the other. */
 static bool all_within(const struct row *old, const struct row *new, double tau)
 {
@@ -193,6 +207,8 @@ static void weigh(struct comparison *c)
         decide(c, VERDICT_UNSURE, "");
     else
         estimate_runs(c);
+    if (isinf(c->ratio) && !*c->note)
+        snprintf(c->note, sizeof c->note, "from 0");
     if (c->verdict == VERDICT_SAME && c->tau > THRESHOLD && !*c->note)
         snprintf(c->note, sizeof c->note, "within %.1f %%", 100 * c->tau);
     if (c->verdict == VERDICT_UNSURE && !*c->note)
@@ -239,7 +255,7 @@ struct comparison compare_rows(const struct row *old, const struct row *new,
     } else if (new->better == ROW_EXACT || all_equal(old, new)) {
         decide(&c, all_equal(old, new) ? VERDICT_SAME : VERDICT_CHANGED, "exact");
         c.ratio = old->centre != 0 ? new->centre / old->centre : (double)NAN;
-    } else if (!all_positive(old) || !all_positive(new)) {
+    } else if (!has_ratio(old, new)) {
         decide(&c, VERDICT_UNSURE, "no ratio: a value is not positive");
     } else {
         double ticks = TICKS * fmax(old->resolution, new->resolution) / old->centre;
@@ -428,7 +444,11 @@ static void print_listed(FILE *out, const struct compared *all, enum verdict ver
             continue;
         fprintf(out, "%-8s", verdict_name(verdict));
         table_put(out, any_row(c)->id, format);
-        fprintf(out, "  %s %%\n", unit_fixed(text, sizeof text, 100 * (c->ratio - 1), 1, true));
+        if (isinf(c->ratio))
+            fputs("  from 0\n", out);
+        else
+            fprintf(out, "  %s %%\n",
+                    unit_fixed(text, sizeof text, 100 * (c->ratio - 1), 1, true));
     }
     if (listed > LISTED_MOST)
         fprintf(out, "         and %zu more\n", listed - LISTED_MOST);

@@ -236,18 +236,53 @@ static void one_sided_and_not_comparable(void **unused)
     rows_free(&new);
 }
 
-static void no_ratio_of_zero(void **unused)
+static void no_ratio_of_some_zeros(void **unused)
 {
     struct rows old = {0}, new = {0};
     const double zeros[] = {0, 0, 0, 0, 0, 0, 0}, mixed[] = {0, 1, 1, 1, 1, 1, 1};
+    const double below[] = {-1, -1, -1, -1, -1, -1, -1};
     (void)unused;
     struct row *a = put_values(&old, "a.b", "ratio", ROW_LOWER, zeros, 7);
     struct row *b = put_values(&new, "a.b", "ratio", ROW_LOWER, zeros, 7);
     assert_int_equal(compared(a, b, NAN).verdict, VERDICT_SAME);
     b = put_values(&new, "a.c", "ratio", ROW_LOWER, mixed, 7);
     assert_int_equal(compared(a, b, NAN).verdict, VERDICT_UNSURE);
+    assert_int_equal(compared(b, a, NAN).verdict, VERDICT_UNSURE);
+    b = put_values(&new, "a.d", "ratio", ROW_LOWER, below, 7);
+    assert_int_equal(compared(a, b, NAN).verdict, VERDICT_UNSURE);
     rows_free(&old);
     rows_free(&new);
+}
+
+/* The ratio is infinite or 0; whatever a tick is, and however the board scatters. */
+static void all_runs_from_or_to_zero_have_a_direction(void **unused)
+{
+    const double zeros[] = {0, 0, 0, 0, 0, 0, 0}, more[] = {0.9, 1, 1, 1, 1, 1, 1};
+    (void)unused;
+    for (size_t n = 1; n <= 7; n += n == 1 ? 1 : 5) { /* 1, 2, 7 */
+        struct rows rows = {0};
+        put_values(&rows, "a.zero", "ratio", ROW_HIGHER, zeros, n);
+        put_values(&rows, "a.more", "ratio", ROW_HIGHER, more, n);
+        put_values(&rows, "b.zero", "ratio", ROW_LOWER, zeros, n);
+        put_values(&rows, "b.more", "ratio", ROW_LOWER, more, n)->resolution = 1;
+        struct row *high[2] = {(struct row *)rows_find(&rows, "a.zero"),
+                               (struct row *)rows_find(&rows, "a.more")};
+        struct row *low[2] = {(struct row *)rows_find(&rows, "b.zero"),
+                              (struct row *)rows_find(&rows, "b.more")};
+        const bool few = n == 1;
+        struct comparison c = compared(high[1], high[0], 10);
+        assert_int_equal(c.verdict, few ? VERDICT_UNSURE : VERDICT_WORSE);
+        assert_true(c.ratio == 0);
+        c = compared(low[0], low[1], 10);
+        assert_int_equal(c.verdict, few ? VERDICT_UNSURE : VERDICT_WORSE);
+        assert_true(isinf(c.ratio));
+        assert_string_equal(c.note, few ? "needs 6 runs" : n == 2 ? "2 and 2 runs" : "from 0");
+        c = compared(high[0], high[1], NAN);
+        assert_int_equal(c.verdict, few ? VERDICT_UNSURE : VERDICT_BETTER);
+        c = compared(low[1], low[0], NAN);
+        assert_int_equal(c.verdict, few ? VERDICT_UNSURE : VERDICT_BETTER);
+        rows_free(&rows);
+    }
 }
 
 int main(void)
@@ -265,7 +300,8 @@ int main(void)
         cmocka_unit_test(exact_metrics),
         cmocka_unit_test(once_rows_may_be_the_same),
         cmocka_unit_test(one_sided_and_not_comparable),
-        cmocka_unit_test(no_ratio_of_zero),
+        cmocka_unit_test(no_ratio_of_some_zeros),
+        cmocka_unit_test(all_runs_from_or_to_zero_have_a_direction),
     };
     return cmocka_run_group_tests_name("report compare", tests, NULL, NULL);
 }
