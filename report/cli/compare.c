@@ -9,15 +9,16 @@
  *
  * "Did my change matter?" takes tau = the largest of 1 %, two timer ticks, and three standard
  * deviations of the metric's centre within the committed sets of the board, if there are such
- * sets; see history.h. "Is this card normal?" takes three standard deviations between cards, or
- * 3 % if the committed sets are of one card.
+ * sets; see history.h. Ticks and deviations make it 40 % at most; --threshold stands in the place
+ * of 1 %. "Is this card normal?" takes three standard deviations between cards, or 3 % if the
+ * committed sets are of one card.
  *
  * FASTER and SLOWER require every run of one side beyond every run of the other *and* centres
  * further apart than tau. They are words for times, cycles and rates. Of all else, such as watts,
  * shares and errors, the same is called BETTER and WORSE. SAME requires the 95 % interval of the
- * ratio within tau, and the ratio within 10 %. There are no p-values over a thousand cases: seven
- * runs lie beyond seven others by chance once in 1716 comparisons, and then the rule of tau still
- * applies.
+ * ratio within tau, and the ratio within 10 %, or within --threshold where that is more. There are
+ * no p-values over a thousand cases: seven runs lie beyond seven others by chance once in 1716
+ * comparisons, and then the rule of tau still applies.
  *
  * Fewer than six runs have no interval. Two runs lie beyond two others by chance in one
  * comparison of three. Such rows are judged from two runs on, with a slack: tau is at least 2 %,
@@ -46,8 +47,9 @@
 #include "report/page/out.h"
 
 static const double CONFIDENCE = 0.95, THRESHOLD = 0.01, TICKS = 2, DEVIATIONS = 3;
-static const double NEVER_SAME = 0.10;             /* whatever the spread */
-static const double TAU_MOST = 0.40;               /* twice the time, half the rate are beyond it */
+static const double NEVER_SAME = 0.10;             /* whatever the spread, but for --threshold */
+static const double TAU_MOST = 0.40;               /* of spread and ticks: twice the time, half the
+                                                      rate are beyond it */
 static const double ONE_CARD = 0.03;               /* between cards, where one is known */
 static const double SLACK = 0.02, OWN_SPREADS = 2; /* where runs are fewer than six */
 enum { ESTIMATE_MOST = 64, LISTED_MOST = 10, RUNS_LEAST = 2 };
@@ -167,7 +169,7 @@ static void decide_direction(struct comparison *c, const char *note)
 }
 
 /* Fewer than six runs on a side: no interval. */
-static void weigh_few(struct comparison *c)
+static void weigh_few(struct comparison *c, double never_same)
 {
     const struct row *old = c->old_row, *new = c->new_row;
     const double same = c->tau; /* all runs within it: the same */
@@ -177,20 +179,21 @@ static void weigh_few(struct comparison *c)
         decide(c, VERDICT_UNSURE, "needs 6 runs");
         return;
     }
-    c->tau = fmax(fmax(same, SLACK), OWN_SPREADS * fmax(own_spread(old), own_spread(new)));
-    c->tau = fmin(c->tau, TAU_MOST);
+    c->tau = fmax(SLACK, OWN_SPREADS * fmax(own_spread(old), own_spread(new)));
+    c->tau = fmax(same, fmin(c->tau, TAU_MOST));
     snprintf(note, sizeof note, "%zu and %zu runs", old->n, new->n);
     if (is_beyond(c))
         decide_direction(c, note);
-    else if (all_within(old, new, fmin(same, NEVER_SAME)))
+    else if (all_within(old, new, fmin(same, never_same)))
         decide(c, VERDICT_SAME, note);
     else
         decide(c, VERDICT_UNSURE, "needs 6 runs");
 }
 
-static void weigh(struct comparison *c)
+static void weigh(struct comparison *c, double threshold)
 {
     const struct row *old = c->old_row, *new = c->new_row;
+    const double never_same = fmax(NEVER_SAME, threshold);
     struct stat_ratio ratio;
 
     c->ratio = new->centre / old->centre;
@@ -198,12 +201,12 @@ static void weigh(struct comparison *c)
     c->low = ratio.low;
     c->high = ratio.high;
     if (old->n < ROW_RUNS_NEEDED || new->n < ROW_RUNS_NEEDED)
-        weigh_few(c);
+        weigh_few(c, never_same);
     else if (is_beyond(c))
         decide_direction(c, "");
-    else if (c->low >= 1 - c->tau && c->high <= 1 + c->tau && fabs(c->ratio - 1) <= NEVER_SAME)
+    else if (c->low >= 1 - c->tau && c->high <= 1 + c->tau && fabs(c->ratio - 1) <= never_same)
         decide(c, VERDICT_SAME, "");
-    else if (fabs(c->ratio - 1) > NEVER_SAME && fabs(c->ratio - 1) <= c->tau)
+    else if (fabs(c->ratio - 1) > never_same && fabs(c->ratio - 1) <= c->tau)
         decide(c, VERDICT_UNSURE, "");
     else
         estimate_runs(c);
@@ -225,13 +228,16 @@ static const char *unfit(const struct row *row)
     return row->status == ROW_DISAGREE && row->better == ROW_EXACT ? "runs disagree" : NULL;
 }
 
-/* What counts as the same, by the board's spread. */
-static double same_within(enum question question, const struct spread *spread, double threshold)
+/* What counts as the same: what is allowed, or more where the board scatters or a tick is long. */
+static double same_within(const struct comparison *c, enum question question,
+                          const struct spread *spread, double threshold)
 {
+    const double ticks = TICKS * fmax(c->old_row->resolution, c->new_row->resolution);
+    double scatter = isnan(spread->between) ? ONE_CARD : DEVIATIONS * spread->between;
+
     if (question == DID_IT_MATTER)
-        return spread->within > 0 ? fmax(threshold, DEVIATIONS * spread->within) : threshold;
-    return fmax(threshold,
-                isnan(spread->between) ? ONE_CARD : DEVIATIONS * spread->between);
+        scatter = spread->within > 0 ? DEVIATIONS * spread->within : 0;
+    return fmax(threshold, fmin(fmax(scatter, ticks / c->old_row->centre), TAU_MOST));
 }
 
 struct comparison compare_rows(const struct row *old, const struct row *new,
@@ -258,9 +264,8 @@ struct comparison compare_rows(const struct row *old, const struct row *new,
     } else if (!has_ratio(old, new)) {
         decide(&c, VERDICT_UNSURE, "no ratio: a value is not positive");
     } else {
-        double ticks = TICKS * fmax(old->resolution, new->resolution) / old->centre;
-        c.tau = fmin(fmax(same_within(question, spread, threshold), ticks), TAU_MOST);
-        weigh(&c);
+        c.tau = same_within(&c, question, spread, threshold);
+        weigh(&c, threshold);
     }
     return c;
 }

@@ -116,6 +116,29 @@ static void no_spread_hides_a_large_change(void **unused)
     rows_free(&new);
 }
 
+/* What --threshold allows is the same, however much; spread and ticks add no more than 40 %. */
+static void a_threshold_is_as_large_as_it_says(void **unused)
+{
+    struct rows old = {0}, new = {0};
+    const struct spread unknown = {.within = NAN, .between = NAN};
+    const struct spread wild = {.within = 10, .between = NAN};
+    put_spread(&old, "a.b", "ns", ROW_LOWER, 100, 0.1, 7);
+    struct row *few = put_spread(&old, "a.few", "ns", ROW_LOWER, 100, 0.1, 3);
+    struct row *a = (struct row *)rows_find(&old, "a.b");
+    (void)unused;
+    struct row *b = put_spread(&new, "a.b", "ns", ROW_LOWER, 112, 0.1, 7);
+    assert_int_equal(compare_rows(a, b, DID_IT_MATTER, &unknown, 0.20).verdict, VERDICT_SAME);
+    assert_int_equal(compare_rows(few, b, DID_IT_MATTER, &unknown, 0.20).verdict, VERDICT_SAME);
+    assert_int_equal(compare_rows(a, b, DID_IT_MATTER, &unknown, 0.11).verdict, VERDICT_SLOWER);
+    b = put_spread(&new, "a.c", "ns", ROW_LOWER, 150, 0.1, 7);
+    assert_int_equal(compare_rows(a, b, DID_IT_MATTER, &wild, 0.60).verdict, VERDICT_SAME);
+    assert_int_equal(compare_rows(few, b, DID_IT_MATTER, &wild, 0.60).verdict, VERDICT_SAME);
+    assert_int_equal(compare_rows(a, b, DID_IT_MATTER, &wild, 0.45).verdict, VERDICT_SLOWER);
+    assert_int_equal(compare_rows(few, b, DID_IT_MATTER, &wild, 0.45).verdict, VERDICT_SLOWER);
+    rows_free(&old);
+    rows_free(&new);
+}
+
 /* Of cards another spread counts, and 3 % where one card is known. */
 static void is_it_normal_is_another_question(void **unused)
 {
@@ -294,6 +317,7 @@ int main(void)
         cmocka_unit_test(few_runs_decide_nothing),
         cmocka_unit_test(a_few_runs_are_judged_with_slack),
         cmocka_unit_test(no_spread_hides_a_large_change),
+        cmocka_unit_test(a_threshold_is_as_large_as_it_says),
         cmocka_unit_test(is_it_normal_is_another_question),
         cmocka_unit_test(doubt),
         cmocka_unit_test(spread_between_bundles_and_ticks),
