@@ -223,11 +223,11 @@ const char *fleet_direction(const struct fleet_row *row, size_t card)
 
 static double farthest(const struct verdict_of_fleet *v, const struct fleet_row *row)
 {
-    double most = 0;
+    double most = 0; /* fmax() passes over NaN, such as the distance of two values that are 0 */
     if (v->n_cards == 2 && row->n_cards == 2)
-        return fabs(row->value[0] - row->value[1]) / row->median;
+        return fmax(most, fabs(row->value[0] - row->value[1]) / row->median);
     for (size_t i = 0; i < v->n_cards; i++)
-        most = fmax(most, row->sigmas[i]); /* passes over NaN */
+        most = fmax(most, row->sigmas[i]);
     return most;
 }
 

@@ -11,8 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-from common import (Ended, H200, ROOT, check, finish, newest_whole, of_programs, program_of, read, scaled, table,
-                    write, write_text)
+from common import (Ended, H200, ROOT, check, finish, metrics_of, newest_whole, of_programs, program_of, read, scaled,
+                    table, write, write_text)
 
 BASE = newest_whole(H200)
 KEPT = ("median", "best")
@@ -145,6 +145,20 @@ def check_planted(work):
     check(done.returncode == 0, "JSON follows its schema", done.stdout + done.stderr)
 
 
+def check_zeros(two):
+    """Rows that are 0 on both cards have no distance: they stand behind all others, in whose order they are nothing."""
+    def zeros(bundle):
+        for n, (_, _, metric) in enumerate(metrics_of(bundle)):
+            if n % 3 == 0 and metric["better"] != "exact":
+                metric.update({key: 0 for key in KEPT if metric.get(key) is not None})
+    for i in range(2):
+        two.put(f"node{i}", card(FEW, 1 + i, change=zeros))
+    rows = [(row["median"], row["values"]) for row in two.json("--all")["rows"]]
+    far = [abs(values[0] - values[1]) / median if median else 0 for median, values in rows if None not in values]
+    check(0 in far and far[0] > 0 and far == sorted(far, reverse=True), "two cards: the farthest row comes first, zeros last",
+          str(far)[:300])
+
+
 def check_small(work):
     one = Fleet(work, "one").cards(1, FEW)
     check("one card" in one.report().out, "one card: nothing to compare with")
@@ -155,6 +169,7 @@ def check_small(work):
     status, text, _ = two.report()
     check(status == 0 and "two cards differ here, and none can be called odd" in text and "load, L1" in text and
        "node0.json (00000001) and node1.json (00000002)" in text and is_readable(text) and not odd(two.json()), "two cards: none is odd", text)
+    check_zeros(two)
     for n in (3, 5):
         fleet = Fleet(work, f"few{n}").cards(n, FEW, noise=0.0005)
         check("no card of" in fleet.report().out, f"{n} clean cards: none is odd", fleet.report().out)
