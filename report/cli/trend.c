@@ -36,7 +36,7 @@ struct dot {
 struct course {
     char *name;
     struct dot *points; /* of each bundle, in the order in which they were read */
-    double change;        /* newest over the median of the earlier ones, less 1; NaN: none */
+    double change;        /* of the newest against the median of the earlier ones; NaN: none */
     size_t newest;        /* the last bundle that has it */
     size_t since;         /* the first bundle of the newest method */
 };
@@ -121,6 +121,7 @@ static void describe(struct run *run, size_t index, const struct bundle *bundle,
 {
     const json_t *suite = json_object_get(bundle->head, "suite");
     const char *slash = strrchr(path, '/');
+    char fact[32];
 
     run->index = index;
     run->file = strdup(slash ? slash + 1 : path);
@@ -132,8 +133,10 @@ static void describe(struct run *run, size_t index, const struct bundle *bundle,
              json_is_true(json_object_get(suite, "dirty")) ? "+" : "");
     if (!*bundle_cards(bundle->head, SHORT, run->card))
         snprintf(run->card, sizeof run->card, "-");
-    bundle_fact(bundle, "driver", "version", run->driver, sizeof run->driver, "-");
-    bundle_fact(bundle, "runtime", "cuda", run->cuda, sizeof run->cuda, "-");
+    snprintf(run->driver, sizeof run->driver, "%s",
+             bundle_fact(bundle, "driver", "version", fact, sizeof fact, "-"));
+    snprintf(run->cuda, sizeof run->cuda, "%s",
+             bundle_fact(bundle, "runtime", "cuda", fact, sizeof fact, "-"));
 }
 
 static int by_date(const void *a, const void *b)
@@ -226,6 +229,12 @@ static double median_of(const struct trend *trend, const struct course *one, siz
     return median;
 }
 
+/* A value over one before, less 1; infinite from 0 to another. */
+static double change_of(double value, double before)
+{
+    return value == before ? 0 : value / before - 1;
+}
+
 /* The last bundle of a number, the first of its stretch of one method, and the change. */
 static void weigh(const struct trend *trend, struct course *one)
 {
@@ -236,8 +245,8 @@ static void weigh(const struct trend *trend, struct course *one)
                 one->since = i;
             one->newest = i;
         }
-    one->change = at(trend, one, one->newest)->number.value /
-                      median_of(trend, one, one->since, one->newest) - 1;
+    one->change = change_of(at(trend, one, one->newest)->number.value,
+                            median_of(trend, one, one->since, one->newest));
 }
 
 /* Numbers that no bundle has go to the end and are not counted. */
@@ -359,11 +368,12 @@ static void strip(char *text, size_t size, const struct trend *trend, const stru
             reach = MOVED;
             for (size_t k = i; k < end; k++)
                 if (is_there(trend, one, k))
-                    reach = fmax(reach, fabs(at(trend, one, k)->number.value / median - 1));
+                    reach = fmax(reach, fabs(change_of(at(trend, one, k)->number.value, median)));
             length += (size_t)snprintf(text + length, size - length, "%s", method ? "|" : "");
             method = point->method;
         }
-        const double height = (point->number.value / median - 1) / reach; /* -1 to 1 */
+        const double off = change_of(point->number.value, median);
+        const double height = isinf(off) ? 1 : off / reach; /* -1 to 1 */
         const int level = isfinite(height) ? (int)lrint((height + 1) / 2 * (LEVELS - 1)) : 0;
         if (!is_there(trend, one, i))
             length += (size_t)snprintf(text + length, size - length, " ");
@@ -374,13 +384,14 @@ static void strip(char *text, size_t size, const struct trend *trend, const stru
     }
 }
 
-static void change_cell(struct table *table, const struct course *one)
+/* "+1.3 %", "from 0" */
+static const char *say_change(char text[40], double change, int places)
 {
-    char text[32];
-    if (!isnan(one->change))
-        table_cell(table, "%s %%", unit_fixed(text, sizeof text, 100 * one->change, 1, true));
-    else
-        table_cell(table, "first");
+    char number[32];
+    if (isinf(change))
+        return "from 0";
+    snprintf(text, 40, "%s %%", unit_fixed(number, sizeof number, 100 * change, places, true));
+    return text;
 }
 
 static void print_strips(FILE *out, const struct trend *trend, size_t most,
@@ -388,7 +399,7 @@ static void print_strips(FILE *out, const struct trend *trend, size_t most,
 {
     static const char *const heads[] = {"number", "bundles", "before", "newest", "change"};
     struct table table = table_new("llrrr");
-    char text[8 * STRIP_MOST], value[48];
+    char text[8 * STRIP_MOST], value[48], change[40];
     const bool utf8 = format == TABLE_MD || text_style_of(out).utf8;
 
     heading(&table, heads, sizeof heads / sizeof heads[0]);
@@ -402,7 +413,8 @@ static void print_strips(FILE *out, const struct trend *trend, size_t most,
         table_cell(&table, "%s", number_say(value, sizeof value, &before, NULL));
         table_cell(&table, "%s", number_say(value, sizeof value,
                                             &at(trend, one, one->newest)->number, NULL));
-        change_cell(&table, one);
+        table_cell(&table, "%s",
+                   isnan(one->change) ? "first" : say_change(change, one->change, 1));
     }
     table_print(out, &table, format, NULL);
 }
@@ -437,10 +449,9 @@ static void print_one(FILE *out, const struct trend *trend, const struct course 
             table_cell(&table, "%s", number_say(text, sizeof text, &bound, NULL));
             bound.value = point->number.high;
             table_cell(&table, "%s", number_say(text, sizeof text, &bound, NULL));
+            const double change = change_of(point->number.value, before);
             if (then && point->method == method)
-                table_cell(&table, "%s %%", unit_fixed(text, sizeof text,
-                                                       100 * (point->number.value / before - 1), 1,
-                                                       true));
+                table_cell(&table, "%s", say_change(text, change, 1));
             else
                 table_cell(&table, "-");
             if (then && point->method != method)
@@ -514,7 +525,7 @@ static void print_finding(FILE *out, const struct trend *trend, enum table_forma
 {
     const struct course *first = &trend->series[0]; /* what moved most */
     size_t moved = 0, compared = 0;
-    char text[32];
+    char text[40];
 
     for (size_t i = 0; i < trend->n_series; i++) {
         compared += isnan(trend->series[i].change) ? 0 : 1;
@@ -528,8 +539,8 @@ static void print_finding(FILE *out, const struct trend *trend, enum table_forma
                    "%s, %zu bundles: %zu of %zu numbers moved by more than %.0f %%",
                    trend->runs[0].board, trend->n_runs, moved, compared, 100 * MOVED);
         if (moved > 0)
-            fprintf(out, ", one by %s %%",
-                    unit_fixed(text, sizeof text, 100 * first->change, 0, true));
+            fprintf(out, ", one %s%s", isinf(first->change) ? "" : "by ",
+                    say_change(text, first->change, 0));
     }
     fputs(format == TABLE_MD ? "**\n\n" : "\n\n", out);
 }

@@ -197,6 +197,31 @@ def check_history(one, work):
           "forty bundles are 45 lines of 100 columns, too", text)
 
 
+def check_zeros(one, work):
+    """A number that is 0 at first, and stays so or not; bundles that do not say what their driver and toolkit were."""
+    base = of_programs(read(one[0]), ("memory_latency",))
+    for name, factors, change, strip in (("stays", (0, 0, 0), "+0.0 %", "\u2585" * 3),
+                                         ("rises", (0, 0, 1), "from 0", "\u2585" * 2 + "\u2588"),
+                                         ("falls", (1, 1, 0), "-100.0 %", "\u2585" * 2 + "\u2581")):
+        folder = os.path.join(work, name)
+        os.mkdir(folder)
+        for i, factor in enumerate(factors):
+            bundle = slower(base, factor)
+            bundle["started"] = f"2026-12-{10 + i}T00:00:00Z"
+            bundle["environment"].pop("driver")
+            bundle["environment"].pop("runtime")
+            write(os.path.join(folder, f"{i}.json"), bundle)
+        text = history(folder).out
+        row = next((line for line in text.splitlines() if "load, L2 near" in line), "")
+        check(row.endswith(f"  {change}") and f" {strip} " in row, f"a number that {name}: {change}", row)
+        check(("1 of" in text and "one from 0" in text) == (name == "rises") and "inf" not in text and "nan" not in text,
+              f"a number that {name}: the finding says so", text)
+        text = history(folder, "--metric", SLOW).out
+        rows = [line for line in text.splitlines() if line.strip().startswith("2026-12")]
+        check(len(rows) == 3 and rows[2].endswith(f"{change}  ") and all(row.split()[2:4] == ["-", "-"] for row in rows),
+              f"a number that {name}: a line a bundle, '-' for what it does not say", text)
+
+
 def main():
     one = newest_several(H200)[:3]
     check(len(one) >= 2, "there are two bundles of one set, or three")
@@ -208,6 +233,7 @@ def main():
         check_quick(one, work)
         check_page(one)
         check_history(one, work)
+        check_zeros(one, work)
     return finish()
 
 
