@@ -138,6 +138,22 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
+/* May a path begin at this '/'? Not within a word ("bytes/s", "./x") or the address of a page; of
+ * several in a row ("file:///x", "//nas/x") what stands before the first of them decides. */
+static bool may_begin(const char *text, const char *at)
+{
+    const char *first = at;
+
+    while (first > text && first[-1] == '/')
+        first--;
+    const size_t before = (size_t)(first - text);
+    const bool is_flag = before >= 2 && first[-2] == '-' && strchr("IL", first[-1]);
+    const bool is_page = at == first + 1 && ((before >= 5 && !strncmp(first - 5, "http:", 5)) ||
+                                             (before >= 6 && !strncmp(first - 6, "https:", 6)));
+    return before == 0 || is_flag ||
+           !(is_page || is_word_part(first[-1]) || strchr(".)", first[-1]));
+}
+
 /* "/home/ada/x", "~/x", "C:\Users": a place in somebody's tree. Those that are alike on every
  * machine say nothing. */
 static bool has_path(const char *text)
@@ -149,9 +165,7 @@ static bool has_path(const char *text)
         return true;
     for (const char *at = strchr(text, '/'); at; at = strchr(at + 1, '/')) {
         bool is_plain = false;
-        const bool is_flag = at >= text + 2 && at[-2] == '-' && strchr("IL", at[-1]);
-        if ((at > text && !is_flag && (is_word_part(at[-1]) || strchr("./)", at[-1]))) ||
-            !isalnum((unsigned char)at[1]))
+        if (!may_begin(text, at) || !isalnum((unsigned char)at[1]))
             continue;
         for (size_t i = 0; i < sizeof everywhere / sizeof everywhere[0]; i++)
             is_plain = is_plain || !strncmp(at, everywhere[i], strlen(everywhere[i]));
@@ -178,11 +192,11 @@ static bool has_uuid(const char *text)
 
 static bool has_address(const char *text)
 {
-    const char *at = strchr(text, '@');
     unsigned a, b, c, d;
 
-    if (at && at > text && is_word_part(at[-1]) && is_word_part(at[1]))
-        return true;
+    for (const char *at = strchr(text, '@'); at; at = strchr(at + 1, '@'))
+        if (at > text && is_word_part(at[-1]) && is_word_part(at[1]))
+            return true;
     for (; *text; text++) {
         if (!isdigit((unsigned char)*text))
             continue;
