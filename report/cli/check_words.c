@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/chart/character.h"
 #include "report/cli/check.h"
 
 enum { WHERE = 160, NAME_LEAST = 4 };
@@ -310,42 +311,16 @@ enum answer ask_personal(const struct checked *checked, char why[ANSWER_WHY])
 
 /* --- characters ------------------------------------------------------------------------------- */
 
-/* The code point at a place of valid UTF-8. */
-static unsigned code_point(const unsigned char *c, size_t left)
-{
-    if (*c < 0xc0)
-        return *c;
-    const size_t more = *c >= 0xf0 ? 3 : *c >= 0xe0 ? 2 : 1;
-    unsigned code = *c & (0x3fu >> more);
-    for (size_t i = 1; i <= more && i < left; i++)
-        code = code << 6 | (c[i] & 0x3f);
-    return code;
-}
-
-/* Control characters, and those that are not seen or turn the order of others. */
-static bool is_unclean(unsigned code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200b && code <= 0x200f) ||
-           (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x2069) ||
-           code == 0xfeff || (code >= 0xe000 && code < 0xf900);
-}
-
 static bool look_unclean(const char *key, const char *text, size_t length, void *context)
 {
     const struct finding *finding = context;
+    char shown[CHARACTER_SHOWN] = "";
 
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char *c = (const unsigned char *)text + i;
-        if ((*c & 0xc0) == 0x80)
-            continue;
-        const unsigned code = code_point(c, length - i);
-        if (!is_unclean(code))
-            continue;
-        snprintf(finding->why, ANSWER_WHY, "the character U+%04X in a text of \"%.40s\"", code,
-                 key);
-        return true;
-    }
-    return false;
+    for (size_t i = 0; i < length && !*shown;)
+        i += character_take(text + i, length - i, shown);
+    if (*shown)
+        snprintf(finding->why, ANSWER_WHY, "the character %s in a text of \"%.40s\"", shown, key);
+    return *shown != '\0';
 }
 
 enum answer ask_text(const struct checked *checked, char why[ANSWER_WHY])

@@ -145,6 +145,9 @@ FAULTS = [
     ("a UUID", "nothing personal", "no", setting(GPU + "name", "GPU-8932f937-d72c-4106-c12f-20bd9faed9f6")),
     ("an escape", "text", "no", lambda b: note(b, "\x1b[31mred")),
     ("a mark that turns text round", "text", "no", lambda b: note(b, "\u202egnp.exe")),
+    *[(f"U+{ord(unseen):04X}", "text", "no", lambda b, unseen=unseen: note(b, "a" + unseen))
+      for unseen in "\x7f\x9b\u00ad\u200b\u3164\ue000\ufe0f\ufeff\U000e0041\U000f0000"],
+    ("letters of other languages", "text", "ok", lambda b: note(b, "\u00e9\u4e2d\u0434\U0001f600")),
 ]
 
 
