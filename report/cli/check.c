@@ -83,6 +83,10 @@ static int check_one(const struct check_options *o, const struct catalogue *cata
     bool may = true;
     size_t n = 0;
 
+    if (!strcmp(path, "-")) {
+        out_say("gpufloor check: -: expected a file: its size and name are asked about, too\n");
+        return EXIT_TROUBLE;
+    }
     if (stat(path, &facts) == 0 && S_ISDIR(facts.st_mode)) {
         out_say("gpufloor check: %s: a folder; check takes files: %s%s*.json\n", path, path,
                 path[strlen(path) - 1] == '/' ? "" : "/");

@@ -348,6 +348,7 @@ MEANT = [
     (["report", "nvidia-h200"], "No such file or directory; did you mean '.*results/nvidia-h200'\\?"),
     (["floor", "nvidia-h200"], "No such file or directory; did you mean '.*results/nvidia-h200'\\?"),
     (["report", "SMALL", "COUNTED"], "shows such a document alone: name one file"),
+    (["check", "-"], "check: -: expected a file"),
     (["check", H200], "a folder; check takes files: .*/\\*.json"),
     (["claims", "c24"], "c24: No such file or directory; a claim is named by --id=c24"),
     (["claims", "--id=24,C999"], "--id C999: no claim matches"),
