@@ -176,7 +176,7 @@ int check_main(int argc, char **argv)
     if (o.json) {
         json_t *document = json_pack("{s:s, s:i, s:O}", "schema", "check", "schema_version",
                                      DOCUMENT_SCHEMA_VERSION, "bundles", all);
-        json_dumpf(document, stdout, JSON_INDENT(1));
+        document_print(stdout, document, JSON_INDENT(1));
         putchar('\n');
         json_decref(document);
     }

@@ -84,7 +84,7 @@ void fleet_print_json(FILE *out, const struct verdict_of_fleet *v, const struct 
                                  v->expected, "agree_within", document_number(v->agree),
                                  "other_code", (json_int_t)v->n_other, "left_out",
                                  left_json(fleet, v->group), "cards", cards, "rows", rows);
-    json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     fputc('\n', out);
     json_decref(document);
 }

@@ -448,7 +448,7 @@ static bool print_json(FILE *out, const struct pass *passes, size_t n, const str
                                  "schema_version", 1, "board", bundle->board, "path", bundle->path,
                                  "passes", all);
     const bool put =
-        document && json_dumpf(document, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) == 0;
+        document && document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     fputc('\n', out);
     json_decref(document);
     return put;

@@ -484,6 +484,27 @@ def committed(where):
     check(made, "papers are made of names, too", "none")
 
 
+MODEL = {"schema": "model", "schema_version": 1, "decode": {
+    "layers": 16, "hidden": 2048, "heads": 32, "kv_heads": 8, "head_dim": 64, "ffn": 8192, "vocabulary": 128256,
+    "weight_bytes": 2, "cache_bytes": 2}}
+
+
+def documents(where):
+    """What else is told as JSON: a fleet, a floor, what may be contributed."""
+    folder = os.path.join(where, "fleet")
+    os.mkdir(folder)
+    for i, name in enumerate(("0", MARK + UNSEEN, "1" + MARKUP.replace("/", ""))):
+        bundle = Hostile(False).walk(lean(read(newest_whole(H200))))
+        bundle["environment"]["gpu"].update(board=MARK + UNSEEN, id_hash=f"{i:016x}" + UNSEEN)
+        path = write(os.path.join(folder, name + ".json"), bundle)
+    write_text(os.path.join(folder, "cut" + UNSEEN + ".json"), "{" + UNSEEN)
+    model = write(os.path.join(where, "model.json"), {**MODEL, "name": MARK + UNSEEN})
+    said("fleet", where, "json", "report", "--fleet", folder, "--format=json", statuses=(2,))
+    check_none(is_json(run(where, "report", "--fleet", folder, "--format=json")[1].decode("utf-8")), "fleet: JSON")
+    said("floor", where, "json", "floor", "--format=json", "--model", model, path)
+    said("check", where, "json", "check", "--format=json", path)
+
+
 PROGRAM = r"""#!/usr/bin/env python3
 import json, os, sys
 name = os.path.basename(sys.argv[0]).split(".")[0]
@@ -592,7 +613,7 @@ def beyond(where):
 
 def main():
     with tempfile.TemporaryDirectory(prefix="gpufloor text ") as where:
-        tests = (small_documents, counters, refused, history, foreign_programs, beyond, committed)
+        tests = (small_documents, counters, refused, history, foreign_programs, beyond, committed, documents)
         for i, test in enumerate(tests):
             if len(sys.argv) > 2 and test.__name__ not in sys.argv[2:]:
                 continue
