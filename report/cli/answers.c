@@ -149,22 +149,18 @@ static void put_section(FILE *out, const struct section *section, size_t number,
 json_t *answers_bundle_json(const struct bundle *bundle)
 {
     const json_t *suite = json_object_get(bundle->head, "suite");
-    return json_pack("{s:s?, s:s?, s:s?, s:s?, s:s?, s:i}", "name", bundle->name, "board",
-                     bundle->board, "path", bundle->path, "started",
-                     document_get_text(bundle->head, "started", NULL), "commit",
-                     document_get_text(suite, "commit", NULL), "rounds", bundle->n_rounds);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:i}", "name", out_json(bundle->name), "board",
+                     out_json(bundle->board), "path", out_json(bundle->path), "started",
+                     out_json(document_get_text(bundle->head, "started", NULL)), "commit",
+                     out_json(document_get_text(suite, "commit", NULL)), "rounds",
+                     bundle->n_rounds);
 }
 
 static bool put_json(FILE *out, const struct bundle *bundle, json_t *sections)
 {
-    json_t *document = json_pack("{s:s, s:i, s:o?, s:o}", "schema", "report", "schema_version", 1,
+    json_t *document = json_pack("{s:s, s:i, s:o, s:o}", "schema", "report", "schema_version", 1,
                                  "bundle", answers_bundle_json(bundle), "sections", sections);
-    const bool put = document &&
-                     document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-
-    fputc('\n', out);
-    json_decref(document);
-    return put;
+    return out_document(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
 }
 
 /* Of what no program measures, or not every bundle has, the whole report says nothing. */

@@ -9,6 +9,7 @@
 #include "report/page/emit.h"
 #include "report/page/html.h"
 #include "report/page/made.h"
+#include "report/page/out.h"
 #include "report/page/published.h"
 
 static void put(FILE *out, const struct section *section, bool is_first, enum table_format format)
@@ -31,11 +32,7 @@ static bool put_json(FILE *out, const struct boards *boards, json_t *sections)
         json_array_append_new(bundles, answers_bundle_json(boards->of[i].bundle));
     json_t *document = json_pack("{s:s, s:i, s:o, s:o}", "schema", "boards", "schema_version", 1,
                                  "bundles", bundles, "sections", sections);
-    const bool put =
-        document && document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
-    fputc('\n', out);
-    json_decref(document);
-    return put;
+    return out_document(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
 }
 
 static bool print(FILE *out, const struct boards *boards, boards_builder *const builders[],

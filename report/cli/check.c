@@ -63,12 +63,13 @@ static json_t *json_of(const struct checked *checked, const struct answered *ans
     for (size_t i = 0; i < n; i++) {
         may = may && answered[i].answer != ANSWER_NO;
         json_array_append_new(
-            questions, json_pack("{s:s, s:s, s:s?}", "question", question_at(i)->name, "answer",
-                                 answer_names[answered[i].answer], "why", answered[i].why));
+            questions, json_pack("{s:s, s:s, s:o}", "question", question_at(i)->name, "answer",
+                                 answer_names[answered[i].answer], "why",
+                                 out_json(answered[i].why)));
     }
     snprintf(place, sizeof place, "results/%s", check_name(name, checked));
-    return json_pack("{s:s?, s:b, s:s?, s:o}", "path", checked->path, "may_be_contributed", may,
-                     "place", place, "questions", questions);
+    return json_pack("{s:o, s:b, s:o, s:o}", "path", out_json(checked->path),
+                     "may_be_contributed", may, "place", out_json(place), "questions", questions);
 }
 
 /* --- asking ----------------------------------------------------------------------------------- */
@@ -176,9 +177,10 @@ int check_main(int argc, char **argv)
     if (o.json) {
         json_t *document = json_pack("{s:s, s:i, s:O}", "schema", "check", "schema_version",
                                      DOCUMENT_SCHEMA_VERSION, "bundles", all);
-        document_print(stdout, document, JSON_INDENT(1));
-        putchar('\n');
-        json_decref(document);
+        if (!out_document(stdout, document, JSON_INDENT(1))) {
+            out_say("gpufloor check: out of memory\n");
+            worst = EXIT_TROUBLE;
+        }
     }
     json_decref(all);
     return worst;

@@ -209,8 +209,9 @@ json_t *conditions_json(const struct bundle *old, const struct bundle *new)
     for (size_t i = 0; i < N_CONDITIONS; i++) {
         if (differs(old, new, &conditions[i], text, sizeof text))
             json_object_set_new(different, conditions[i].key,
-                                json_pack("[s, s]", value_of(old, &conditions[i], a, sizeof a),
-                                          value_of(new, &conditions[i], b, sizeof b)));
+                                json_pack("[o, o]",
+                                          out_json(value_of(old, &conditions[i], a, sizeof a)),
+                                          out_json(value_of(new, &conditions[i], b, sizeof b))));
         else if (!unknown(old, &conditions[i])) /* what neither says is not the same */
             json_array_append_new(same, json_string(conditions[i].key));
     }

@@ -349,15 +349,17 @@ bool fleet_print(FILE *out, const char *folder, bool all, const char *glob,
     *unreadable = 0;
     if (!fleet_read(&fleet, folder, why))
         return false;
-    const bool fine = fleet_weigh(&v, &fleet, all, glob, why);
+    bool fine = fleet_weigh(&v, &fleet, all, glob, why);
     *unreadable = fleet.n_unreadable;
     if (fine) {
         if (format == TABLE_TSV)
             fleet_print_tsv(out, &v);
         else if (format == TABLE_JSON)
-            fleet_print_json(out, &v, &fleet);
+            fine = fleet_print_json(out, &v, &fleet);
         else
             put_text(out, &v, &fleet, format);
+        if (!fine)
+            snprintf(why, DOCUMENT_WHY, "out of memory");
         fleet_weighed_free(&v);
     }
     fleet_free(&fleet);

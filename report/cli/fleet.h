@@ -105,8 +105,8 @@ char *fleet_card_name(char *text, size_t size, const struct fleet_card *card);
 bool fleet_print(FILE *out, const char *folder, bool all, const char *glob,
                  enum table_format format, size_t *unreadable, char why[DOCUMENT_WHY]);
 
-/* fleet_data.c */
+/* fleet_data.c. False: memory is short. */
 void fleet_print_tsv(FILE *out, const struct verdict_of_fleet *v);
-void fleet_print_json(FILE *out, const struct verdict_of_fleet *v, const struct fleet *fleet);
+bool fleet_print_json(FILE *out, const struct verdict_of_fleet *v, const struct fleet *fleet);
 
 #endif

@@ -33,11 +33,11 @@ void fleet_print_tsv(FILE *out, const struct verdict_of_fleet *v)
 
 static json_t *card_json(const struct fleet_card *card)
 {
-    return json_pack("{s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:I}", "card", card->file->card, "file",
-                     card->file->name, "files", (json_int_t)card->n_files, "rows",
-                     (json_int_t)card->n_rows, "odd", (json_int_t)card->n_odd, "slower",
-                     (json_int_t)card->n_slower, "faster", (json_int_t)card->n_faster, "lacks",
-                     (json_int_t)card->n_lacking);
+    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "card",
+                     out_json(card->file->card), "file", out_json(card->file->name), "files",
+                     (json_int_t)card->n_files, "rows", (json_int_t)card->n_rows, "odd",
+                     (json_int_t)card->n_odd, "slower", (json_int_t)card->n_slower, "faster",
+                     (json_int_t)card->n_faster, "lacks", (json_int_t)card->n_lacking);
 }
 
 static json_t *row_json(const struct verdict_of_fleet *v, const struct fleet_row *row)
@@ -50,10 +50,15 @@ static json_t *row_json(const struct verdict_of_fleet *v, const struct fleet_row
         if (fleet_is_odd(v, row, i))
             json_array_append_new(odd, json_pack("[I, s]", (json_int_t)i, fleet_direction(row, i)));
     }
-    return json_pack("{s:s, s:s?, s:s, s:o, s:o, s:o, s:o, s:o}", "row", row->row->id, "label",
-                     row->label, "unit", row->row->unit, "median", document_number(row->median),
-                     "scale", document_number(row->scale), "values", values, "sigmas", sigmas,
-                     "odd", odd);
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o}", "row", out_json(row->row->id),
+                     "label", out_json(row->label), "unit", row->row->unit, "median",
+                     document_number(row->median), "scale", document_number(row->scale), "values",
+                     values, "sigmas", sigmas, "odd", odd);
+}
+
+static json_t *left_out_json(const char *file, const char *why)
+{
+    return json_pack("{s:o, s:o}", "file", out_json(file), "why", out_json(why));
 }
 
 static json_t *left_json(const struct fleet *fleet, const char *group)
@@ -62,15 +67,14 @@ static json_t *left_json(const struct fleet *fleet, const char *group)
 
     for (size_t i = 0; i < fleet->n_files; i++)
         if (strcmp(fleet->files[i].group, group))
-            json_array_append_new(left, json_pack("{s:s?, s:s?}", "file", fleet->files[i].name,
-                                                  "why", fleet->files[i].group));
+            json_array_append_new(left,
+                                  left_out_json(fleet->files[i].name, fleet->files[i].group));
     for (size_t i = 0; i < fleet->n_left; i++)
-        json_array_append_new(left, json_pack("{s:s?, s:s?}", "file", fleet->left[i].name, "why",
-                                              fleet->left[i].why));
+        json_array_append_new(left, left_out_json(fleet->left[i].name, fleet->left[i].why));
     return left;
 }
 
-void fleet_print_json(FILE *out, const struct verdict_of_fleet *v, const struct fleet *fleet)
+bool fleet_print_json(FILE *out, const struct verdict_of_fleet *v, const struct fleet *fleet)
 {
     json_t *cards = json_array(), *rows = json_array();
 
@@ -78,13 +82,11 @@ void fleet_print_json(FILE *out, const struct verdict_of_fleet *v, const struct 
         json_array_append_new(cards, card_json(&v->cards[i]));
     for (size_t k = 0; k < v->n_rows; k++)
         json_array_append_new(rows, row_json(v, &v->rows[k]));
-    json_t *document = json_pack("{s:s, s:i, s:s, s:f, s:f, s:o, s:I, s:o, s:o, s:o}", "schema",
-                                 "fleet", "schema_version", DOCUMENT_SCHEMA_VERSION, "group",
-                                 v->group, "threshold", v->threshold, "expected_by_chance",
-                                 v->expected, "agree_within", document_number(v->agree),
-                                 "other_code", (json_int_t)v->n_other, "left_out",
-                                 left_json(fleet, v->group), "cards", cards, "rows", rows);
-    document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    fputc('\n', out);
-    json_decref(document);
+    json_t *document = json_pack(
+        "{s:s, s:i, s:o, s:f, s:f, s:o, s:I, s:o, s:o, s:o}", "schema", "fleet", "schema_version",
+        DOCUMENT_SCHEMA_VERSION, "group", out_json(v->group), "threshold", v->threshold,
+        "expected_by_chance", v->expected, "agree_within", document_number(v->agree), "other_code",
+        (json_int_t)v->n_other, "left_out", left_json(fleet, v->group), "cards", cards, "rows",
+        rows);
+    return out_document(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 }

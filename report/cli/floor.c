@@ -429,8 +429,8 @@ static json_t *pass_json(const struct pass *pass)
                           three(e->layer_overlap), "step_serial_ns", three(e->serial),
                           "step_overlap_ns", three(e->overlap)));
     }
-    return json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
-                     pass->model->name, "context", pass->context, "batch", pass->batch,
+    return json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
+                     out_json(pass->model->name), "context", pass->context, "batch", pass->batch,
                      "weight_bytes", pass->weight_bytes, "cache_bytes", pass->cache_bytes, "steps",
                      pass->edges, "floor_ns", document_number(pass->floor), "floor_memory_ns",
                      document_number(pass->floor_memory), "floor_compute_ns",
@@ -444,14 +444,10 @@ static bool print_json(FILE *out, const struct pass *passes, size_t n, const str
     json_t *all = json_array();
     for (size_t i = 0; i < n; i++)
         json_array_append_new(all, pass_json(&passes[i]));
-    json_t *document = json_pack("{s:s, s:i, s:s?, s:s?, s:o}", "schema", "floor",
-                                 "schema_version", 1, "board", bundle->board, "path", bundle->path,
-                                 "passes", all);
-    const bool put =
-        document && document_print(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
-    fputc('\n', out);
-    json_decref(document);
-    return put;
+    json_t *document = json_pack("{s:s, s:i, s:o, s:o, s:o}", "schema", "floor", "schema_version",
+                                 1, "board", out_json(bundle->board), "path",
+                                 out_json(bundle->path), "passes", all);
+    return out_document(out, document, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
 }
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -484,23 +480,23 @@ static int print_floor(const struct floor_options *o, const struct bundle *bundl
     struct primitives primitives;
     struct model own;
     struct pass *passes = calloc(PASSES_MOST, sizeof *passes);
-    bool put = true;
 
     primitives_take(&primitives, bundle);
     snprintf(why, sizeof why, "out of memory");
     const size_t n = passes ? passes_of(passes, &own, o, &primitives, why) : 0;
-    if (n == 0)
-        out_say("gpufloor floor: %s\n", why);
-    else if (o->format == TABLE_JSON)
-        put = print_json(stdout, passes, n, bundle);
-    else if (o->format == TABLE_TSV)
+    bool fine = n > 0;
+    if (fine && o->format == TABLE_JSON)
+        fine = print_json(stdout, passes, n, bundle);
+    else if (fine && o->format == TABLE_TSV)
         print_cells(stdout, passes, n);
-    else if (o->model)
+    else if (fine && o->model)
         print_one(stdout, &passes[0], &primitives, bundle, o->format);
-    else
+    else if (fine)
         print_table(stdout, passes, n, bundle, o->format);
+    if (!fine)
+        out_say("gpufloor floor: %s\n", why);
     free(passes);
-    return n > 0 && put ? EXIT_FINE : EXIT_TROUBLE;
+    return fine ? EXIT_FINE : EXIT_TROUBLE;
 }
 
 int floor_main(int argc, char **argv)

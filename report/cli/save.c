@@ -13,6 +13,7 @@
 #include "report/bundle/needs.h"
 #include "report/cli/child.h"
 #include "report/cli/session.h"
+#include "report/page/out.h"
 
 /* --- the document ----------------------------------------------------------------------------- */
 
@@ -41,7 +42,7 @@ static json_t *raw_object(const struct session *s, bool ended)
     char hash[CHILD_HASH];
     const char *name = strrchr(s->raw_path, '/');
     bool hashed = ended && child_sha256(s->raw_path, hash);
-    return json_pack("{s:s, s:o}", "file", name ? name + 1 : s->raw_path, "sha256",
+    return json_pack("{s:o, s:o}", "file", out_json(name ? name + 1 : s->raw_path), "sha256",
                      hashed ? json_string(hash) : json_null());
 }
 
@@ -92,7 +93,7 @@ json_t *session_bundle(struct session *s, bool ended)
         json_object_set_new(bundle, "shared", json_true());
     if (s->gpu_state[0]) {
         json_object_set_new(bundle, "gpu_state", json_string(s->gpu_state));
-        json_object_set_new(bundle, "gpu_why", json_string(s->gpu_why));
+        json_object_set_new(bundle, "gpu_why", out_json(s->gpu_why));
     }
     if (s->raw_path[0])
         json_object_set_new(bundle, "raw", raw_object(s, ended));

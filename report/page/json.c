@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "report/page/emit.h"
-
-/* All text goes this way. A writer of JSON escapes control characters. Text that is no UTF-8 is
- * none of a bundle's. */
-static json_t *text_json(const char *text)
-{
-    json_t *json = text ? json_string(text) : NULL;
-    return json ? json : json_null();
-}
+#include "report/page/out.h"
 
 static json_t *value_json(double value)
 {
@@ -25,9 +18,9 @@ static json_t *number_json(const struct number *number)
     json_object_set_new(json, "value", value_json(number->value));
     json_object_set_new(json, "low", value_json(number->low));
     json_object_set_new(json, "high", value_json(number->high));
-    json_object_set_new(json, "unit", text_json(number->unit));
-    json_object_set_new(json, "id", text_json(number->id));
-    json_object_set_new(json, "status", text_json(row_status_name(number->status)));
+    json_object_set_new(json, "unit", out_json(number->unit));
+    json_object_set_new(json, "id", out_json(number->id));
+    json_object_set_new(json, "status", out_json(row_status_name(number->status)));
     json_object_set_new(json, "runs", json_integer((json_int_t)number->n));
     json_object_set_new(json, "once", json_boolean(number->once));
     json_object_set_new(json, "quoted", json_boolean(number->quoted));
@@ -43,9 +36,9 @@ static json_t *cell_json(const struct cell *cell)
     json_object_set_new(json, "kind", json_string(kinds[cell->kind]));
     if (cell->kind == CELL_TEXT || cell->text)
         json_object_set_new(json, cell->kind == CELL_TEXT ? "text" : "after",
-                            text_json(cell->text ? cell->text : ""));
+                            out_json(cell->text ? cell->text : ""));
     if (cell->kind == CELL_LADDER)
-        json_object_set_new(json, "class", text_json(letter));
+        json_object_set_new(json, "class", out_json(letter));
     return json;
 }
 
@@ -56,8 +49,8 @@ static json_t *columns_json(const struct grid *grid)
         char heading[512];
         json_t *column = json_object();
         emit_heading(heading, sizeof heading, grid, i);
-        json_object_set_new(column, "head", text_json(heading));
-        json_object_set_new(column, "shown", text_json(grid->column[i].shown));
+        json_object_set_new(column, "head", out_json(heading));
+        json_object_set_new(column, "shown", out_json(grid->column[i].shown));
         json_array_append_new(columns, column);
     }
     return columns;
@@ -74,11 +67,11 @@ static json_t *grid_json(const struct grid *grid)
             json_array_append_new(cells, cell ? cell_json(cell) : json_null());
         }
         json_object_set_new(one, "above",
-                            text_json(row < grid->n_rows ? grid->split[row] : NULL));
+                            out_json(row < grid->n_rows ? grid->split[row] : NULL));
         json_object_set_new(one, "cells", cells);
         json_array_append_new(rows, one);
     }
-    json_object_set_new(json, "caption", text_json(grid->caption));
+    json_object_set_new(json, "caption", out_json(grid->caption));
     json_object_set_new(json, "columns", columns_json(grid));
     json_object_set_new(json, "rows", rows);
     return json;
@@ -92,11 +85,11 @@ static json_t *series_json(const struct series *series)
         json_t *point = json_object();
         json_object_set_new(point, "x", value_json(series->point[i].x));
         json_object_set_new(point, "y", number_json(&series->point[i].y));
-        json_object_set_new(point, "label", text_json(series->point[i].label));
+        json_object_set_new(point, "label", out_json(series->point[i].label));
         json_array_append_new(points, point);
     }
-    json_object_set_new(json, "name", text_json(series->name));
-    json_object_set_new(json, "x_unit", text_json(series->x_unit));
+    json_object_set_new(json, "name", out_json(series->name));
+    json_object_set_new(json, "x_unit", out_json(series->x_unit));
     json_object_set_new(json, "points", points);
     return json;
 }
@@ -105,7 +98,7 @@ static json_t *texts_json(const char *const *texts, size_t n)
 {
     json_t *json = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(json, text_json(texts[i]));
+        json_array_append_new(json, out_json(texts[i]));
     return json;
 }
 
@@ -125,11 +118,11 @@ json_t *emit_json(const struct section *section, size_t number)
     json_object_set_new(json, "number",
                         number && !section->has_no_number ? json_integer((json_int_t)number)
                                                           : json_null());
-    json_object_set_new(json, "name", text_json(section->name));
-    json_object_set_new(json, "title", text_json(section->title));
-    json_object_set_new(json, "finding", text_json(section->finding));
+    json_object_set_new(json, "name", out_json(section->name));
+    json_object_set_new(json, "title", out_json(section->title));
+    json_object_set_new(json, "finding", out_json(section->finding));
     json_object_set_new(json, "rests", rests_json(section));
-    json_object_set_new(json, "missing", text_json(section->missing));
+    json_object_set_new(json, "missing", out_json(section->missing));
     json_object_set_new(json, "lines",
                         texts_json((const char *const *)section->lines, section->n_lines));
     for (size_t i = 0; i < section->n_grids; i++)
@@ -140,6 +133,6 @@ json_t *emit_json(const struct section *section, size_t number)
     json_object_set_new(json, "series", series);
     json_object_set_new(json, "notes",
                         texts_json((const char *const *)section->note, section->n_notes));
-    json_object_set_new(json, "claims", text_json(section->claims));
+    json_object_set_new(json, "claims", out_json(section->claims));
     return json;
 }

@@ -2,10 +2,10 @@
 
 #include <ctype.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/document.h"
 #include "report/chart/character.h"
 #include "report/chart/chart.h"
 
@@ -173,6 +173,33 @@ void out_say(const char *format, ...)
     if (memory && fclose(memory) == 0)
         fwrite(shown, 1, size, stderr);
     free(shown);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+json_t *out_json(const char *text)
+{
+    json_t *json = text ? json_string(text) : json_null();
+    char *shown = NULL;
+    size_t size = 0;
+    FILE *memory = json ? NULL : open_memstream(&shown, &size);
+
+    if (!memory)
+        return json;
+    out_put(memory, text, OUT_TEXT);
+    json = fclose(memory) == 0 ? json_string(shown) : NULL;
+    free(shown);
+    return json;
+}
+
+bool out_document(FILE *out, json_t *document, size_t flags)
+{
+    if (!document)
+        return false;
+    document_print(out, document, flags); /* main() sees what could not be written */
+    fputc('\n', out);
+    json_decref(document);
+    return true;
 }
 
 /* --- in memory -------------------------------------------------------------------------------- */

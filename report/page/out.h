@@ -1,10 +1,13 @@
 /* The one way by which text leaves this program. A bundle, a document of counters, what a program
  * prints, the name of a board or of a file: all are untrusted. What no reader sees, or what changes
  * how other text is seen, becomes a visible number (report/chart/character.h). What the format
- * itself would take for markup is escaped. JSON leaves by document_print(). */
+ * itself would take for markup is escaped. JSON leaves by document_print(), and takes text that is
+ * no document's own by out_json(). */
 #ifndef REPORT_PAGE_OUT_H
 #define REPORT_PAGE_OUT_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -27,6 +30,13 @@ void out_printf(FILE *out, enum out_format format, const char *text, ...)
 
 /* The same to stderr as text: what is wrong. */
 void out_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Any text as a string of JSON; null for NULL. Where it is no valid UTF-8, like the name of a file
+ * or what was cut within a character, it is written as on a terminal. */
+json_t *out_json(const char *text);
+
+/* Prints a document and a line end, and releases it. False without one: memory is short. */
+bool out_document(FILE *out, json_t *document, size_t flags);
 
 /* Columns that n bytes take on a screen once they are let out. */
 size_t out_width(const char *text, size_t n);

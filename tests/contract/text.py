@@ -21,8 +21,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from common import (GOLDEN, GPUFLOOR, H100, H200, check, check_none, finish, metrics_of, newest_whole, read, script, write,
-                    write_text)
+from common import (GOLDEN, GPUFLOOR, H100, H200, check, check_none, finish, metrics_of, newest_whole, plant_tree, read,
+                    script, write, write_text)
 
 MARK = "Zq7"
 UNSEEN = "\x1b[31m\x07\x08\x7f\r\n\t\u009b1m\u0085\u202e\u2066\u200b\u200f\u061c\ufeff\u2028\u00ad\U000e0041"
@@ -505,6 +505,53 @@ def documents(where):
     said("check", where, "json", "check", "--format=json", path)
 
 
+def not_utf8(where):
+    """Names of files are no UTF-8, and texts are cut within a character where a place for them ends. What has them is
+    told all the same, and the bytes are seen."""
+    def path_of(name):
+        return os.path.join(where, "fleet", os.fsdecode(name))
+
+    def json_of(*words, statuses=(0,)):
+        status, out, err = run(where, *words)
+        wrong = [f"exit {status}: {err[:150]}"] if status not in statuses else list(is_json(out.decode("utf-8")))
+        return {} if not check_none(wrong, f"not UTF-8: {words[:2]}") else json.loads(out)
+
+    long_text, model = "\u00e9" * 300, {**MODEL, "name": "\u00e9" * 40 + "x"}
+    os.mkdir(os.path.join(where, "fleet"))
+    for i, name in enumerate((b"a.json", b"n\xff.json", b"z.json")):
+        bundle = lean(read(newest_whole(H200)))
+        bundle["environment"]["gpu"]["id_hash"] = f"{i:016x}"
+        if i == 1:
+            bundle["environment"]["driver"]["version"] = "5" + long_text
+            bundle["runs"][0]["notes"].append("/home/" + long_text)
+        write(path_of(name), bundle)
+    write_text(path_of(b"cut\xff.json"), "{")
+    a, n = path_of(b"a.json"), path_of(b"n\xff.json")
+    fleet = json_of("report", "--fleet", os.path.join(where, "fleet"), "--format=json", statuses=(2,))
+    check([card["file"] for card in fleet["cards"]] == ["a.json", "n\\xff.json", "z.json"] and
+          [left["file"] for left in fleet["left_out"]] == ["cut\\xff.json"], "not UTF-8: each file of a fleet is named",
+          [fleet["cards"], fleet["left_out"]])
+    for words in (("report", "--headline"), ("floor", "--model=" + write(os.path.join(where, "model.json"), model))):
+        document = json_of(*words, "--format=json", n)
+        path = document.get("bundle", document)["path"]
+        check(path == os.path.join(where, "fleet", "n\\xff.json"), f"not UTF-8: {words[0]} names its bundle", path)
+    name = document["passes"][0]["model"]
+    check(name == "\u00e9" * 31 + "\\xc3", "cut: floor names its model", name)
+    boards = json_of("report", "--format=json", a, n)
+    check([os.path.basename(bundle["path"]) for bundle in boards["bundles"]] == ["a.json", "n\\xff.json"],
+          "not UTF-8: both of two bundles", boards["bundles"])
+    one = json_of("check", "--format=json", n, statuses=(1,))["bundles"][0]
+    why = [q["why"] for q in one["questions"] if q["question"] == "nothing personal"]
+    check(one["path"].endswith("n\\xff.json") and len(why) == 1 and "/home/\u00e9" in why[0], "cut: check says why", one)
+    differs = json_of("compare", "--format=json", "--results", where, a, n)["conditions"]["differs"]
+    check("\u00e9" in differs.get("driver", ["", ""])[1], "cut: compare says which driver", differs)
+    program = plant_tree(os.path.join(where, "tree"), stand_ins=("good",))
+    made = path_of(b"run\xff.json")
+    status, _, err = run(where, "run", "--quick", "--raw", "--results", ".", "-o", made, program=program)
+    raw = read(made).get("raw", {}) if os.path.exists(made) else {}
+    check(raw.get("file") == "run\\xff.raw.tsv", "not UTF-8: a run names its raw samples", f"exit {status}: {err} {raw}")
+
+
 PROGRAM = r"""#!/usr/bin/env python3
 import json, os, sys
 name = os.path.basename(sys.argv[0]).split(".")[0]
@@ -613,7 +660,8 @@ def beyond(where):
 
 def main():
     with tempfile.TemporaryDirectory(prefix="gpufloor text ") as where:
-        tests = (small_documents, counters, refused, history, foreign_programs, beyond, committed, documents)
+        tests = (small_documents, counters, refused, history, foreign_programs, beyond, committed, documents,
+                 not_utf8)
         for i, test in enumerate(tests):
             if len(sys.argv) > 2 and test.__name__ not in sys.argv[2:]:
                 continue
