@@ -513,6 +513,29 @@ static void head(void **unused)
     end(&bundle, &s);
 }
 
+/* Of a reduce-scatter nothing was compared, whatever an old bundle says. */
+static void bits(void **unused)
+{
+    static const char *const ops[] = {"all_reduce", "all_gather", "reduce_scatter"};
+    struct bundle bundle = begin();
+    struct section s;
+    (void)unused;
+
+    for (size_t i = 0; i < 3; i++)
+        put_as(&bundle, "count", i == 1 ? 3 : 0,
+               "all_reduce.differ{gpus=2,op=%s,bytes=1024,type=bf16,impl=push,mode=graph}", ops[i]);
+    build(&bundle, &s);
+    assert_true(notes(&s, "the same bits after 1 of 2 kinds"));
+    end(&bundle, &s);
+
+    bundle = begin();
+    put_as(&bundle, "count", 0,
+           "all_reduce.differ{gpus=2,op=reduce_scatter,bytes=1,type=bf16,impl=push,mode=graph}");
+    build(&bundle, &s);
+    assert_false(notes(&s, "the same bits"));
+    end(&bundle, &s);
+}
+
 /* --- figures ---------------------------------------------------------------------------------- */
 
 static char *draw(const struct page *page, const char *name)
@@ -669,6 +692,7 @@ int main(void)
         cmocka_unit_test(ladder),
         cmocka_unit_test(rest),
         cmocka_unit_test(head),
+        cmocka_unit_test(bits),
         cmocka_unit_test(figures),
         cmocka_unit_test(nothing),
         cmocka_unit_test(ties),
