@@ -35,7 +35,8 @@
  * --set bytes takes one length, a multiple of 64 (16 bytes a rank of four), and type its elements.
  *
  * Sums are made in fp32 in the order of ranks, so that all ranks have the same bits. Results of a
- * launch are compared with float64 and with each other before and after timing, on fresh numbers:
+ * launch are compared with float64 and with each other before and after timing, on fresh numbers,
+ * and so is what the graph that was timed leaves, or as many launches into the stream:
  * the whole vector with --set bytes, else of more than 768 KiB its ends and its middle, 256 KiB of
  * each. NCCL may round each partial sum to the vector's type, which from three ranks on costs more
  * than the one rounding of ours (rounding.h): `error` is in shares of what each may cost.
@@ -304,7 +305,7 @@ static void read_piece(const void *of, int rank, bool is_result, size_t at, size
 }
 
 static void require_right(struct probe_run *r, const struct bench *b, const struct job *j,
-                          double scale)
+                          double scale, const char *how)
 {
     struct judged all = {.ranks = b->gpus,
                          .bytes = j->bytes,
@@ -324,8 +325,8 @@ static void require_right(struct probe_run *r, const struct bench *b, const stru
     if (!all.is_part) /* of a part no other GPU has a copy */
         probe_value(r, DIFFER, v.differ);
     probe_require(r, judge_is_right(v),
-                  "%s of %zu bytes: error %.3g of what rounding may cost, %.0f elements differ",
-                  op_names[j->op], j->bytes, v.error, v.differ);
+                  "%s of %zu bytes%s: error %.3g of what rounding may cost, %.0f elements differ",
+                  op_names[j->op], j->bytes, how, v.error, v.differ);
 }
 
 /* Fresh numbers for every rank; the result is poisoned, or holds them, too. */
@@ -356,7 +357,7 @@ static void verify(struct probe_run *r, struct bench *b, const struct job *j, in
     arguments(b, j, false, 1, 1, a);
     launch(b, j, node, a);
     teams_wait(r, &b->teams);
-    require_right(r, b, j, 1);
+    require_right(r, b, j, 1, "");
 }
 
 /* --- time ------------------------------------------------------------------------------------- */
@@ -395,7 +396,7 @@ static void verify_chain(struct probe_run *r, struct bench *b, const struct job 
         a[rank].from = a[rank].to;
     links_launch(b->links, kernel, shape, a, sizeof *a);
     teams_wait(r, &b->teams);
-    require_right(r, b, j, (double)scale);
+    require_right(r, b, j, (double)scale, ", in a chain");
 }
 
 static void time_kernel(struct probe_run *r, struct bench *b, const struct job *j)
@@ -428,21 +429,45 @@ static void time_kernel(struct probe_run *r, struct bench *b, const struct job *
     verify_chain(r, b, j, kernel, &shape, 3 * LINKS_MOST);
 }
 
-/* n rounds in every rank's stream, behind a gate and a meeting. */
-static double time_queued(struct probe_run *r, struct bench *b, const struct job *j, int node,
-                          int graph, uint32_t n)
+/* n rounds in every rank's stream: a graph, or launches. */
+static void queue(const struct bench *b, const struct job *j, int node, int graph, uint32_t n)
 {
     struct exchange_args a[LINKS_MOST];
 
     arguments_of_chain(b, j, 1, a);
-    links_time_start(b->links);
     if (graph >= 0)
         links_replay(b->links, graph);
     for (uint32_t i = 0; graph < 0 && i < n; i++)
         launch(b, j, node, a);
+}
+
+/* The same behind a gate and a meeting. */
+static double time_queued(struct probe_run *r, struct bench *b, const struct job *j, int node,
+                          int graph, uint32_t n)
+{
+    links_time_start(b->links);
+    queue(b, j, node, graph, n);
     const struct links_time t = links_time_stop(b->links);
     teams_wait(r, &b->teams);
     return t.longest;
+}
+
+/* What was timed, once more, on fresh numbers. A chain that works in place leaves the mean where
+ * they were: `to` keeps them. */
+static void verify_queued(struct probe_run *r, const struct bench *b, const struct job *j, int node,
+                          int graph, uint32_t n, uint64_t seed)
+{
+    const bool in_place = works_in_place(j);
+    struct bench seen = *b;
+
+    fill(r, b, j, seed, in_place);
+    queue(b, j, node, graph, n);
+    teams_wait(r, &b->teams);
+    if (in_place) {
+        seen.from = b->to;
+        seen.to = b->from;
+    }
+    require_right(r, &seen, j, in_place ? 1.0 / b->gpus : 1, ", as timed");
 }
 
 static int graph_of(struct bench *b, const struct job *j, int node, uint32_t n)
@@ -488,6 +513,8 @@ static void time_nodes(struct probe_run *r, struct bench *b, const struct job *j
     while (as_asked && probe_more(r))
         for (uint32_t i = 0; i < 2; i++)
             probe_sample(r, EVENT, n << i, time_queued(r, b, j, node, graph[i], n << i));
+    if (as_asked)
+        verify_queued(r, b, j, node, graph[0], n, 2 * LINKS_MOST);
     for (uint32_t i = 0; mode != STREAM && i < 2; i++)
         links_graph_free(b->links, graph[i]);
 }

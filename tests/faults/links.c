@@ -129,15 +129,19 @@ static void ring(const void *args)
 
 /* --- barriers --------------------------------------------------------------------------------- */
 
+void stand_in_cross(const struct team *team)
+{
+    const uint32_t number = team->mine->inbox[team->rank] + 1;
+    for (uint32_t k = 0; k < team->ranks; k++)
+        __atomic_store_n(&team->state[k]->inbox[team->rank], number, __ATOMIC_RELEASE);
+    for (uint32_t k = 0; k < team->ranks; k++)
+        wait_of_team(team, &team->mine->inbox[k], number, k);
+}
+
 static void crossings(const struct barrier_args *a, uint32_t n)
 {
-    const struct team *team = &a->team;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t number = team->mine->inbox[team->rank] + 1;
-        for (uint32_t k = 0; k < team->ranks; k++)
-            __atomic_store_n(&team->state[k]->inbox[team->rank], number, __ATOMIC_RELEASE);
-        for (uint32_t k = 0; k < team->ranks; k++)
-            wait_of_team(team, &team->mine->inbox[k], number, k);
+        stand_in_cross(&a->team);
         passed_ns += CROSSING_NS;
     }
 }
@@ -162,8 +166,13 @@ static struct {
     pthread_t thread;
     bool runs;
     void (*run)(const void *);
-    char args[256];
+    char name[128], args[256];
 } waiting;
+
+static void node(const void *args)
+{
+    stand_in_node(waiting.name, args);
+}
 
 static void *wait_in_thread(void *nothing)
 {
@@ -176,6 +185,15 @@ void stand_in_links_wait(void)
     if (waiting.runs)
         pthread_join(waiting.thread, NULL);
     waiting.runs = false;
+}
+
+static void run_waiting(const struct stand_in_kernel *kernel, void (*run)(const void *),
+                        const void *args)
+{
+    waiting.run = run;
+    memcpy(waiting.name, kernel->name, sizeof waiting.name);
+    memcpy(waiting.args, args, kernel->args_size);
+    waiting.runs = pthread_create(&waiting.thread, NULL, wait_in_thread, NULL) == 0;
 }
 
 void stand_in_links(const struct stand_in_kernel *kernel, const void *args)
@@ -198,13 +216,13 @@ void stand_in_links(const struct stand_in_kernel *kernel, const void *args)
 
     while (i < sizeof known / sizeof known[0] && strcmp(known[i].name, kernel->name))
         i++;
-    if (i == sizeof known / sizeof known[0])
-        return;
-    if (!known[i].waits) {
-        known[i].run(args);
+    if (i == sizeof known / sizeof known[0]) {
+        if (stand_in_is_node(kernel->name))
+            run_waiting(kernel, node, args);
         return;
     }
-    waiting.run = known[i].run;
-    memcpy(waiting.args, args, kernel->args_size);
-    waiting.runs = pthread_create(&waiting.thread, NULL, wait_in_thread, NULL) == 0;
+    if (known[i].waits)
+        run_waiting(kernel, known[i].run, args);
+    else
+        known[i].run(args);
 }

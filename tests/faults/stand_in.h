@@ -51,6 +51,13 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args);
 /* if it is one of links.c */
 void stand_in_links(const struct stand_in_kernel *kernel, const void *args);
 void stand_in_links_wait(void); /* for one of those that waits for other ranks */
+/* One of nodes.c, which wait, too; and what fills vectors for them. */
+bool stand_in_is_node(const char *name);
+void stand_in_node(const char *name, const void *args);
+void stand_in_fill(const struct stand_in_kernel *kernel, const void *args);
+/* a barrier of all ranks */
+struct team;
+void stand_in_cross(const struct team *team);
 void stand_in_wait(void); /* for what a kernel still does on its own */
 
 /* For calls that may wait for the GPU: where a gate is closed, it opens by itself. */

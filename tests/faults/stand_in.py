@@ -38,7 +38,7 @@ class StandIn:
             print("no CUDA toolkit, so there is no GPU probe")
             sys.exit(77)
         self.objects = []
-        for name in ("inject", "kernels", "links", "cudart"):
+        for name in ("inject", "kernels", "links", "nodes", "cudart"):
             self.objects.append(os.path.join(work, name + ".o"))
             call(C + ["-c", f"tests/faults/{name}.c", "-o", self.objects[-1]])
         call(C + ["-fPIC", "-shared", "-fvisibility=hidden", "tests/faults/blas.c", "tests/faults/inject.c", "-o",

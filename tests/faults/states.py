@@ -438,6 +438,22 @@ def often(stand_in):
         "NCCL took another kernel" in m.get("why", "") for m in one["metrics"]), one)
 
 
+def timed(stand_in):
+    """What `all_reduce` times as a graph, or by launches in a row, is held against float64, too: nodes that are wrong
+    there alone, since they work in place, are seen."""
+    path, peers = os.path.join(stand_in.work, "bin/links/all_reduce"), {"STAND_IN_PEERS": 1}
+    for n, wanted in ((2, "gpus=2,op=*,bytes=@(16384|8192),*,impl=@(push|two_shot),mode=@(graph|dependent|stream)"),
+                      (4, "gpus=4,op=all_reduce,bytes=1048576,*,impl=@(push|two_shot),mode=graph")):
+        words = ["--check", "--deep", f"--case={wanted}"]
+        status, said, cases = measured(stand_in, path, *words, STAND_IN_GPUS=n, STAND_IN_NODES="right", **peers)
+        check(f"all_reduce, {n} GPUs: what is timed is right", status == 0 and len(cases) >= 4, f"{status} {said} {list(cases)}")
+        status, said, found = measured(stand_in, path, *words, STAND_IN_GPUS=n, STAND_IN_NODES="astray", **peers)
+        wrong = set(re.findall(r"check failed: (\S+): (?:push|two_shot) of \d+ bytes, as timed: error", said))
+        check(f"all_reduce, {n} GPUs: nodes that are wrong only as they are timed are seen", status == 1 and
+              wrong == {case for case in cases if "op=all_reduce" in case} and said.count(": check failed: ") == len(wrong),
+              f"{status} {said}")
+
+
 def power(stand_in):
     """Watts and joules by a counter that moves every 20 ms, at 300 W: of a launch, and of a decoder's step."""
     every, took = os.path.join(stand_in.work, "bin/probes/every"), {}
@@ -814,7 +830,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, limit, waits, submission, behind_gates, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
+        for part in (several, ranks, losses, often, timed, limit, waits, submission, behind_gates, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
                      mps, processes, throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
