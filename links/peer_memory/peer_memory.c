@@ -355,6 +355,8 @@ static void fence_once(struct probe_run *r, struct peers *p, int kernel, uint32_
         .grid = {others + 1, 1, 1}, .block = FENCE_THREADS, .cooperative = true};
     uint64_t last = 0;
 
+    links_fill(p->l, 1, p->words.at[1][1] + 4096, 0, sizeof last); /* of the launch before */
+    links_wait(p->l);
     links_meeting(p->l, meeting);
     a.late = meeting[0].late;
     links_fill(p->l, 0, a.out, 0xff, sizeof *a.out);

@@ -319,6 +319,7 @@ void stand_in_run(const struct stand_in_kernel *kernel, const void *args)
     if (!strncmp(kernel->name, "instructions_throughput_", strlen("instructions_throughput_")))
         throughput(args);
     stand_in_fill(kernel, args);
+    stand_in_peers(kernel, args);
     stand_in_links(kernel, args);
     stand_in_now_ns += LAUNCH_NS;
 }

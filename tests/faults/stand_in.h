@@ -50,6 +50,8 @@ extern uint64_t stand_in_now_ns;
 void stand_in_run(const struct stand_in_kernel *kernel, const void *args);
 /* if it is one of links.c */
 void stand_in_links(const struct stand_in_kernel *kernel, const void *args);
+/* one of peers.c */
+void stand_in_peers(const struct stand_in_kernel *kernel, const void *args);
 void stand_in_links_wait(void); /* for one of those that waits for other ranks */
 /* One of nodes.c, which wait, too; and what fills vectors for them. */
 bool stand_in_is_node(const char *name);

@@ -38,7 +38,7 @@ class StandIn:
             print("no CUDA toolkit, so there is no GPU probe")
             sys.exit(77)
         self.objects = []
-        for name in ("inject", "kernels", "links", "nodes", "cudart"):
+        for name in ("inject", "kernels", "links", "nodes", "peers", "cudart"):
             self.objects.append(os.path.join(work, name + ".o"))
             call(C + ["-c", f"tests/faults/{name}.c", "-o", self.objects[-1]])
         call(C + ["-fPIC", "-shared", "-fvisibility=hidden", "tests/faults/blas.c", "tests/faults/inject.c", "-o",
@@ -55,8 +55,8 @@ class StandIn:
         folder, group = os.path.join(self.build, program), program.split("/", maxsplit=1)[0]
         common = [os.path.join(self.build, x, "common.a") for x in (group, *(["fused"] if group == "links" else []))]
         objects = objects or [os.path.join(folder, x) for x in sorted(os.listdir(folder)) if is_built(program, x)]
-        path = os.path.join(self.work, "bin", program)
-        call(CC + ["-no-pie", "-o", path, *objects, *common, os.path.join(self.build, "core.a"), *self.objects, "-l:libjansson.a", "-lm", "-ldl", "-lpthread"])
+        path, core = os.path.join(self.work, "bin", program), os.path.join(self.build, "core.a")
+        call(CC + ["-no-pie", "-o", path, *objects, *common, core, *self.objects, core, "-l:libjansson.a", "-lm", "-ldl", "-lpthread"])
         return path
 
     def link_every(self):

@@ -454,6 +454,19 @@ def timed(stand_in):
               f"{status} {said}")
 
 
+def fences(stand_in):
+    """Stores to another GPU's memory that do not arrive are seen in any launch."""
+    path, peers = stand_in.link("links/peer_memory"), {"STAND_IN_GPUS": 2, "STAND_IN_PEERS": 1}
+    status, said, cases = measured(stand_in, path, "--case=gpus=2,scope=*", **peers)
+    found = {case: {m["name"]: m["median"] for m in one["metrics"]} for case, one in cases.items()}
+    check("fences: a time of each, and a rate of those who store meanwhile", status == 0 and len(found) == 4 and all(
+        abs(one["fence_time"] - 900) < 1 and ("stored_meanwhile" in one) == ("storing" in case)
+        for case, one in found.items()), f"{status} {said} {found}")
+    status, said, _ = measured(stand_in, path, "--case=gpus=2,scope=gpu,others=idle", STAND_IN_PEER_MEMORY="deaf", **peers)
+    check("fences: stores of a later launch that are lost are seen", status == 1 and
+          "of 776 stores before fences, the peer holds number 0" in said, f"{status} {said}")
+
+
 def power(stand_in):
     """Watts and joules by a counter that moves every 20 ms, at 300 W: of a launch, and of a decoder's step."""
     every, took = os.path.join(stand_in.work, "bin/probes/every"), {}
@@ -830,7 +843,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, timed, limit, waits, submission, behind_gates, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
+        for part in (several, ranks, losses, often, timed, fences, limit, waits, submission, behind_gates, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
                      mps, processes, throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
