@@ -12,7 +12,8 @@
  *       brings no value to wait for. scope=sys: the fence waits until the store is there, so that
  *       others=idle, where nobody else stores, bounds the latency of a store. scope=gpu: it need
  *       not wait for that, and is no such bound. others=storing: all other SMs store to that peer
- *       as fast as they can, at a rate of stored_meanwhile. Only rank 0 does this
+ *       as fast as they can, at a rate of stored_meanwhile, and for 100 ms at most: where fences
+ *       take longer, there is no such row. Only rank 0 does this
  *   first_time one load by rank 0 after its GPU has done nothing for a while, and the mean of the
  *       eight that follow it (next_time). idle=0us: right behind the same kernel. of=own: from its
  *       own L2, a control, which must not show what of=peer does: then it is the link that slept
@@ -322,8 +323,8 @@ static void measure_sms(struct probe_run *r, struct peers *p)
 
 /* --- fences ----------------------------------------------------------------------------------- */
 
-/* Bytes a nanosecond that the other blocks stored, each in its own time; NaN if one left
- * nothing. */
+/* Bytes a nanosecond that the other blocks stored, each in its own time; NaN if one stopped at the
+ * end of its budget, and perhaps before the fences, or left nothing. */
 static double stored_rate(struct probe_run *r, const struct peers *p, const struct fence_args *a)
 {
     struct fence_stored *stored = probe_host_alloc(r, (a->others + 1) * sizeof *stored);
@@ -331,13 +332,14 @@ static double stored_rate(struct probe_run *r, const struct peers *p, const stru
 
     links_read(p->l, 0, stored, a->stored, (a->others + 1) * sizeof *stored);
     for (uint32_t i = 1; i <= a->others; i++)
-        sum = stored[i].ns == UINT64_MAX ? (double)NAN
-                                         : sum + (double)stored[i].bytes / (double)stored[i].ns;
+        sum = stored[i].ns >= a->budget_ns ? (double)NAN
+                                           : sum + (double)stored[i].bytes / (double)stored[i].ns;
     free(stored);
     return sum;
 }
 
-static void fence_once(struct probe_run *r, struct peers *p, int kernel, uint32_t others)
+/* False if others should store meanwhile, and did not to the end. */
+static bool fence_once(struct probe_run *r, struct peers *p, int kernel, uint32_t others)
 {
     char *words = p->words.at[0][0];
     struct links_meeting meeting[LINKS_MOST];
@@ -369,11 +371,12 @@ static void fence_once(struct probe_run *r, struct peers *p, int kernel, uint32_
     if (last != (uint64_t)REPEATS * CHASE_LOADS || p->seen[0].result.end != last)
         probe_fail(r, "of %d stores before fences, the peer holds number %llu",
                    REPEATS * CHASE_LOADS, (unsigned long long)last);
-    if (others > 0) {
-        const struct chase_result *at = &p->seen[0].result;
-        const double ns = (double)(at->tail.ns - at->lead.ns);
-        probe_sample(r, STORED, stored_rate(r, p, &a) * ns, ns);
-    }
+    const struct chase_result *at = &p->seen[0].result;
+    const double ns = (double)(at->tail.ns - at->lead.ns);
+    const double rate = others > 0 ? stored_rate(r, p, &a) : 0;
+    if (others > 0 && !isnan(rate))
+        probe_sample(r, STORED, rate * ns, ns);
+    return !isnan(rate);
 }
 
 static void measure_fences(struct probe_run *r, struct peers *p)
@@ -386,9 +389,15 @@ static void measure_fences(struct probe_run *r, struct peers *p)
             if (!probe_begin_case(r, 0, "gpus=%d,scope=%s,others=%s", links_gpus(p->l),
                                   scopes[scope], states[storing]))
                 continue;
+            bool throughout = true;
             while (probe_more(r)) {
-                fence_once(r, p, p->fence[scope], others);
+                throughout = fence_once(r, p, p->fence[scope], others) && throughout;
                 hand_over(r, p, 1, FENCE_TIME);
+            }
+            if (!throughout) {
+                static const char why[] = "the other SMs stopped storing before the fences ended";
+                probe_missing(r, FENCE_TIME, why);
+                probe_missing(r, STORED, why);
             }
             probe_fact(r, "other_blocks", "%u", others);
         }

@@ -465,6 +465,11 @@ def fences(stand_in):
     status, said, _ = measured(stand_in, path, "--case=gpus=2,scope=gpu,others=idle", STAND_IN_PEER_MEMORY="deaf", **peers)
     check("fences: stores of a later launch that are lost are seen", status == 1 and
           "of 776 stores before fences, the peer holds number 0" in said, f"{status} {said}")
+    status, said, cases = measured(stand_in, path, "--case=gpus=2,scope=*", STAND_IN_PEER_MEMORY="slow", **peers)
+    why = "the other SMs stopped storing before the fences ended"
+    check("fences that take longer than others store: null, with why", status == 0 and len(cases) == 4 and all(
+        (m["median"] is None and m.get("why") == why) == ("storing" in case) for case, one in cases.items()
+        for m in one["metrics"]) and sum(len(one["metrics"]) for one in cases.values()) == 6, f"{status} {said} {cases}")
 
 
 def power(stand_in):
