@@ -232,11 +232,12 @@ static void measure_chase(struct probe_run *r, struct peers *p, int metric, int 
     probe_fact(r, "footprint_bytes", "%zu", bytes);
 }
 
-/* The time of one load, from one launch of one rank. */
+/* The time of one load, from one launch of one rank. NaN where twice the loads took no longer: the
+ * link slept, or something stalled, in the first stretch. */
 static double load_ns(const struct chase_result *at, const struct chase_sample *sample)
 {
-    return (double)(sample->long_cycles - sample->short_cycles) / (CHASE_LONG - CHASE_SHORT) *
-           1e3 / mhz_of(at);
+    const double cycles = (double)sample->long_cycles - (double)sample->short_cycles;
+    return cycles > 0 ? cycles / (CHASE_LONG - CHASE_SHORT) * 1e3 / mhz_of(at) : (double)NAN;
 }
 
 /* The least of each length, and not of their differences: a stall in the short one would make a
@@ -271,12 +272,16 @@ static void measure_pairs(struct probe_run *r, struct peers *p)
             chase_once(r, p, p->load, rank, rank, owners, order);
             const struct chase_sample least = least_of(p->seen[rank].samples, REPEATS);
             ns[rank * ranks + owner] = load_ns(&p->seen[rank].result, &least);
+            if (isnan(ns[rank * ranks + owner]))
+                probe_note(r, "pair_time: no time of rank %d in the memory of rank %d: %d loads "
+                           "took no longer than %d", rank, owner, CHASE_LONG, CHASE_SHORT);
         }
     probe_grid(r, PAIR_TIME, (struct probe_axis){"rank", (size_t)ranks, NULL},
                (struct probe_axis){"owner", (size_t)ranks, NULL}, ns);
 }
 
-/* Every SM of rank 0 in its turn, in the memory of one peer. False if an SM had no block. */
+/* Every SM of rank 0 in its turn, in the memory of one peer; an SM without a block stays NaN. Each
+ * chase ends where its ring says, or the run is failed. */
 static void map_peer(struct probe_run *r, struct peers *p, int owner, double ns[], size_t columns)
 {
     const unsigned n_sm = (unsigned)gpu_facts(r)->n_sm;
@@ -298,9 +303,23 @@ static void map_peer(struct probe_run *r, struct peers *p, int owner, double ns[
     links_launch_at(p->l, 0, p->map, &shape, &a, sizeof a);
     links_wait(p->l);
     links_read(p->l, 0, seen, a.out, n_sm * sizeof *seen);
-    for (unsigned i = 0; i < n_sm; i++)
-        if (seen[i].result.sm < n_sm)
-            ns[seen[i].result.sm * columns] = load_ns(&seen[i].result, &seen[i].sample);
+    const uint64_t end = (uint64_t)(uintptr_t)a.ring +
+                         permute(a.order, CHASE_LOADS % a.order.n) * CHASE_SPACING;
+    unsigned asleep = 0;
+    for (unsigned i = 0; i < n_sm; i++) {
+        if (seen[i].result.sm >= n_sm)
+            continue;
+        if (seen[i].result.end != end)
+            probe_fail(r, "SM %u: a chase ended elsewhere than its ring says",
+                       (unsigned)seen[i].result.sm);
+        const double one = load_ns(&seen[i].result, &seen[i].sample);
+        asleep += isnan(one) ? 1u : 0u;
+        ns[seen[i].result.sm * columns] = one;
+    }
+    if (asleep > 0)
+        probe_note(r, "sm_time: no time of %u SMs in the memory of rank %d: %d loads took no "
+                   "longer than %d", asleep, owner, CHASE_LONG, CHASE_SHORT);
+    free(seen);
 }
 
 static void measure_sms(struct probe_run *r, struct peers *p)

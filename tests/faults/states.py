@@ -472,6 +472,31 @@ def fences(stand_in):
         for m in one["metrics"]) and sum(len(one["metrics"]) for one in cases.values()) == 6, f"{status} {said} {cases}")
 
 
+def chases(stand_in):
+    """Maps of loads from other GPUs' memory: a cell where twice the loads took no longer has no time, and a chase that
+    ends elsewhere than its ring says is seen."""
+    path = os.path.join(stand_in.work, "bin/links/peer_memory")
+    def maps(state):
+        done = subprocess.run([path, "--json", "--case=gpus=2,level=l2"], capture_output=True, text=True, timeout=LIMIT_S,
+                              check=False, env=stand_in.environment(STAND_IN_GPUS=2, STAND_IN_PEERS=1,
+                                                                    STAND_IN_PEER_MEMORY=state), cwd=stand_in.work)
+        document = json.loads(done.stdout)
+        return done.returncode, f"{done.stderr} {document['notes']}", {
+            m["name"]: m["grid"]["values"] for one in document["cases"] for m in one["metrics"] if "grid" in m}
+    for state, lost in (("", {}), ("asleep", {"pair_time": [2, 3], "sm_time": [5]})):
+        status, said, found = maps(state)
+        check(f"maps of loads {state}: what has a time has the right one", status == 0 and
+              [len(found.get(name, [])) for name in ("pair_time", "sm_time")] == [4, 132] and all(
+                  x is None if i in lost.get(name, []) else abs(x - 850) < 1
+                  for name, cells in found.items() for i, x in enumerate(cells)), f"{status} {said} {found}")
+        check(f"maps of loads {state}: what has none is said", all((words in said) == bool(lost) for words in (
+            "no time of rank 1 in the memory of rank 0: 64 loads took no longer than 32", "of rank 1 in the memory of rank 1:",
+            "sm_time: no time of 1 SMs in the memory of rank 1:")), said)
+    status, said, _ = maps("astray")
+    check("maps of loads: a chase that ends elsewhere is seen", status == 1 and
+          "SM 5: a chase ended elsewhere than its ring says" in said, f"{status} {said}")
+
+
 def power(stand_in):
     """Watts and joules by a counter that moves every 20 ms, at 300 W: of a launch, and of a decoder's step."""
     every, took = os.path.join(stand_in.work, "bin/probes/every"), {}
@@ -848,7 +873,7 @@ def main():
         for name in ("spin", "null"):
             stand_in.link(f"probes/{name}")
         stand_in.link("links/signal")
-        for part in (several, ranks, losses, often, timed, fences, limit, waits, submission, behind_gates, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
+        for part in (several, ranks, losses, often, timed, fences, chases, limit, waits, submission, behind_gates, too_fast, peaks, holders, clocks, layer, whole, energy, settings,
                      mps, processes, throttling, nvml, blas, power, counters):
             part(stand_in)
     finally:
