@@ -9,17 +9,23 @@ struct nccl {
     const struct nccl_plugin *plugin;
 };
 
+static void lose_rows(struct probe_run *r, const char *why)
+{
+    char line[400];
+    snprintf(line, sizeof line, "no row of NCCL: %.360s", why);
+    run_lost(r, line);
+}
+
 struct nccl *nccl_open(struct probe_run *r, char *why, size_t size)
 {
-    char reason[320], line[400];
+    char reason[320];
     struct nccl *nccl = probe_host_alloc(r, sizeof *nccl);
 
     nccl->plugin = plugin_open("nccl", NCCL_PLUGIN_SYMBOL, reason, sizeof reason);
     if (nccl->plugin && nccl->plugin->open(reason, sizeof reason))
         return nccl;
     snprintf(why, size, "NCCL is not to be had: %s", reason);
-    snprintf(line, sizeof line, "no row of NCCL: %.360s", reason);
-    run_lost(r, line);
+    lose_rows(r, reason);
     return NULL;
 }
 
@@ -35,15 +41,25 @@ static bool is_well(const struct nccl *nccl, int status, const char *what, char 
     return status == 0;
 }
 
-bool nccl_draw_id(const struct nccl *nccl, unsigned char id[NCCL_ID_BYTES], char *why, size_t size)
+/* Without it there are no rows of NCCL, but all others. */
+static bool is_granted(struct probe_run *r, const struct nccl *nccl, int status, const char *what)
 {
-    return is_well(nccl, nccl->plugin->draw_id(id), "start", why, size);
+    char why[320];
+    const bool well = is_well(nccl, status, what, why, sizeof why);
+    if (!well)
+        lose_rows(r, why);
+    return well;
 }
 
-bool nccl_join(const struct nccl *nccl, const unsigned char id[NCCL_ID_BYTES], int ranks, int rank,
-               char *why, size_t size)
+bool nccl_draw_id(struct probe_run *r, const struct nccl *nccl, unsigned char id[NCCL_ID_BYTES])
 {
-    return is_well(nccl, nccl->plugin->join(id, ranks, rank), "connect the ranks", why, size);
+    return is_granted(r, nccl, nccl->plugin->draw_id(id), "start");
+}
+
+bool nccl_join(struct probe_run *r, const struct nccl *nccl, const unsigned char id[NCCL_ID_BYTES],
+               int ranks, int rank)
+{
+    return is_granted(r, nccl, nccl->plugin->join(id, ranks, rank), "connect the ranks");
 }
 
 void nccl_enqueue(struct probe_run *r, const struct nccl *nccl, const struct nccl_call *call)

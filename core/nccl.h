@@ -35,11 +35,11 @@ struct nccl; /* an open plugin, and this rank's communicator */
 struct nccl *nccl_open(struct probe_run *r, char *why, size_t size);
 const char *nccl_version(const struct nccl *nccl); /* "2.28.9" */
 
-/* Rank 0 draws an id, and all ranks join with it at once; both wait for the others. False, with one
- * line in why, where the library refuses. */
-bool nccl_draw_id(const struct nccl *nccl, unsigned char id[NCCL_ID_BYTES], char *why, size_t size);
-bool nccl_join(const struct nccl *nccl, const unsigned char id[NCCL_ID_BYTES], int ranks, int rank,
-               char *why, size_t size);
+/* Rank 0 draws an id, and all ranks join with it at once; who joins waits for the others. False
+ * where the library refuses; the run says then in one line what is lost, and why. */
+bool nccl_draw_id(struct probe_run *r, const struct nccl *nccl, unsigned char id[NCCL_ID_BYTES]);
+bool nccl_join(struct probe_run *r, const struct nccl *nccl, const unsigned char id[NCCL_ID_BYTES],
+               int ranks, int rank);
 void nccl_enqueue(struct probe_run *r, const struct nccl *nccl, const struct nccl_call *call);
 void nccl_leave(const struct nccl *nccl);
 

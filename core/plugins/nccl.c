@@ -103,7 +103,7 @@ static bool open_entries(char *why, size_t size)
 
 static int draw_id(unsigned char id[NCCL_ID_BYTES])
 {
-    struct unique_id drawn;
+    struct unique_id drawn = {{0}};
     const int status = entry.draw_id(&drawn);
     memcpy(id, drawn.bytes, NCCL_ID_BYTES);
     return status;

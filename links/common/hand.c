@@ -14,6 +14,9 @@
  * Rank 0 may be silent while it works with ranks beside these, but never for as long as a run may
  * take. */
 static const uint64_t WAIT_NS = 10000000000u, SILENT_NS = 600000000000u;
+/* Whom NCCL refuses ends if rank 0 is silent for so long: it may wait in NCCL for this one, for
+ * ever, and the end of a process ends it, too (respawn_watch()). */
+static const uint64_t REFUSED_NS = 15000000000u;
 
 struct hand hand_open(struct probe_run *r)
 {
@@ -166,7 +169,7 @@ static double clock_read(struct hand *h)
 static void do_nccl(struct hand *h, const struct order *o, void *data, struct answer *answer)
 {
     struct nccl_call call;
-    char why[320];
+    char why[160];
 
     switch (o->kind) {
     case ORDER_NCCL_OPEN:
@@ -174,12 +177,11 @@ static void do_nccl(struct hand *h, const struct order *o, void *data, struct an
         answer->number = h->nccl != NULL;
         break;
     case ORDER_NCCL_ID:
-        if (!nccl_draw_id(h->nccl, data, why, sizeof why))
-            probe_fail(h->r, "%s", why);
+        answer->number = nccl_draw_id(h->r, h->nccl, data);
         break;
     case ORDER_NCCL_JOIN:
-        if (!nccl_join(h->nccl, data, (int)o->bytes, (int)o->rank, why, sizeof why))
-            probe_fail(h->r, "%s", why);
+        h->is_refused = !nccl_join(h->r, h->nccl, data, (int)o->bytes, (int)o->rank);
+        answer->number = !h->is_refused;
         break;
     case ORDER_NCCL_VERSION: snprintf(data, o->bytes, "%s", nccl_version(h->nccl)); break;
     case ORDER_NCCL_WINDOW:
@@ -286,8 +288,10 @@ void hand_serve(struct probe_run *r, int socket)
 
     for (;;) {
         struct answer answer = {0};
+        const uint64_t limit_ns = hand.is_refused ? REFUSED_NS : SILENT_NS;
         enum wire how = wire_receive_upto(socket, &order, sizeof order, data, HAND_DATA, &came,
-                                          probe_host_ns() + SILENT_NS);
+                                          probe_host_ns() + limit_ns);
+        hand.is_refused = false;
         if (how == WIRE_OK && order.kind == ORDER_LEAVE)
             break;
         if (how == WIRE_OK) {

@@ -40,8 +40,10 @@ enum order_kind {
     ORDER_NODE,       /* index; answered by the struct gpu_node of its first kernel, too */
     ORDER_WAIT,       /* answer: number 0 well, 1 a stream is not empty in time, 2 late */
     ORDER_NCCL_OPEN,  /* answer: number 1 if the library is there */
-    ORDER_NCCL_ID,    /* answered by an id, too, of a meeting that this process opens */
-    ORDER_NCCL_JOIN,  /* bytes: ranks; the id follows; answered when all have */
+    ORDER_NCCL_ID,    /* answer: number 1 if it starts; an id, too, of a meeting that this process
+                       * opens */
+    ORDER_NCCL_JOIN,  /* bytes: ranks; the id follows; answered when all have, number 1, or when
+                       * this one is refused, 0. Then another order must come soon */
     ORDER_NCCL_VERSION, /* answered by text, too */
     ORDER_NCCL_WINDOW, /* bytes; answer: address, 0 where the library has none; all at once */
     ORDER_NCCL,       /* a struct nccl_call follows */
@@ -70,6 +72,7 @@ struct hand {
     cudaKernel_t kernel[HAND_KERNELS];
     struct gpu_graph graph[HAND_GRAPHS];
     struct nccl *nccl; /* NULL: not opened, or not to be had */
+    bool is_refused;   /* by the last order, to join the others in NCCL */
     uint32_t *late; /* mapped: kernels say here that a wait took too long */
 };
 

@@ -624,24 +624,44 @@ struct gpu_node links_first_kernel(struct links *l, int graph)
 
 /* --- NCCL ------------------------------------------------------------------------------------ */
 
-bool links_nccl_open(struct links *l, char *why, size_t size)
+static bool all_say_yes(const struct links *l, const struct answer answer[LINKS_MOST])
+{
+    bool yes = true;
+    for (int rank = 0; rank < l->ranks; rank++)
+        yes = yes && answer[rank].number != 0;
+    return yes;
+}
+
+/* Opens NCCL in all ranks and connects them. NULL, or what it does not do. */
+static const char *connect_nccl(struct links *l)
 {
     unsigned char id[NCCL_ID_BYTES];
     struct answer answer[LINKS_MOST];
 
-    if (l->loopback) {
-        snprintf(why, size, "NCCL has no two ranks on one GPU");
-        return false;
-    }
+    if (l->loopback)
+        return "NCCL has no two ranks on one GPU";
     ask_all(l, &(struct order){.kind = ORDER_NCCL_OPEN}, answer);
-    for (int rank = 0; rank < l->ranks; rank++)
-        if (answer[rank].number == 0) {
-            snprintf(why, size, "NCCL is not to be had");
-            return false;
-        }
-    ask(l, 0, &(struct order){.kind = ORDER_NCCL_ID, .bytes = sizeof id}, id, sizeof id);
+    if (!all_say_yes(l, answer))
+        return "NCCL is not to be had";
+    const struct order draw = {.kind = ORDER_NCCL_ID, .bytes = sizeof id};
+    if (ask(l, 0, &draw, id, sizeof id).number == 0)
+        return "NCCL does not start";
     ask_all_with(l, &(struct order){.kind = ORDER_NCCL_JOIN, .bytes = (uint64_t)l->ranks}, id,
                  sizeof id, answer, START_NS);
+    const bool joined = all_say_yes(l, answer);
+    if (!joined) /* so that those that were refused wait for more */
+        ask_all(l, &(struct order){.kind = ORDER_HELLO}, answer);
+    return joined ? NULL : "NCCL does not connect the ranks";
+}
+
+bool links_nccl_open(struct links *l, char *why, size_t size)
+{
+    const char *refused = connect_nccl(l);
+
+    if (refused) {
+        snprintf(why, size, "%s", refused);
+        return false;
+    }
     ask(l, 0, &(struct order){.kind = ORDER_NCCL_VERSION, .bytes = sizeof l->nccl_version},
         l->nccl_version, sizeof l->nccl_version);
     return true;

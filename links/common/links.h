@@ -153,7 +153,7 @@ void links_graph_free(struct links *l, int graph);
 struct gpu_node links_first_kernel(struct links *l, int graph);
 
 /* Opens NCCL in all ranks and connects them. False, with one line in why, where it is not to be
- * had. Then: one call in every rank's stream; `call` has one for each, without the stream. */
+ * had, or refuses all ranks. If it refuses some, for whom the others wait, the run ends. Then: one call in every rank's stream; `call` has one for each, without the stream. */
 bool links_nccl_open(struct links *l, char *why, size_t size);
 const char *links_nccl_version(const struct links *l);
 

@@ -2,7 +2,8 @@
  * (NCCL_PROTO): 2.28.9, with LL .1, with LL128 .2, with Simple .3. A call leaves in its output who
  * called. With STAND_IN_NCCL=old there are no windows; with STAND_IN_NCCL=silent they are none, and
  * no error. With STAND_IN_NCCL=dies rank 1 is killed when it joins, and the others wait for it, for
- * ever. */
+ * ever. With =idless no id is drawn, with =refuses nobody may join, and with =refuses_one rank 1 may
+ * not, and the others wait for it, for ever. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +39,14 @@ CALL(ncclGetUniqueId, (struct id *id))
 {
     memset(id, 0, sizeof *id);
     snprintf(id->bytes, sizeof id->bytes, "of process %d", (int)getpid());
-    return 0;
+    return is("STAND_IN_NCCL", "idless");
 }
 CALL(ncclCommInitRank, (struct comm **comm, int ranks, struct id id, int rank))
 {
+    if (is("STAND_IN_NCCL", "refuses") || (is("STAND_IN_NCCL", "refuses_one") && rank == 1))
+        return 1;
+    while (is("STAND_IN_NCCL", "refuses_one"))
+        pause();
     *comm = malloc(sizeof **comm);
     **comm = (struct comm){ranks, rank, id};
     if (is("STAND_IN_NCCL", "dies") && rank == 1)

@@ -102,6 +102,9 @@ static void measure_nccl(struct probe_run *r, struct links *l, const char *proto
     struct links *by = protocol ? links_open_beside(l, "NCCL_PROTO", protocol) : l;
     if (!links_nccl_open(by, why, sizeof why)) {
         probe_missing(r, DONE, why);
+        to = links_alloc(by, WORD, "marks"); /* the ranks are there, and go on */
+        if (protocol)
+            links_close(by);
         return;
     }
     probe_require(r, !strcmp(links_nccl_version(by), version), "its version is %s",

@@ -362,6 +362,18 @@ def ranks(stand_in):
         status, said, cases = measured(stand_in, path, "--case=part=nccl*", STAND_IN_GPUS=n, STAND_IN_NCCL="dies", **peers)
         check(f"{n} ranks, one killed while the others wait in NCCL: the run ends, in one line", status == 1 and
               said.count("\n") == 1 and "a process of its own ended, and a call that waits for it" in said, f"{status} {said}")
+    for state, what in (("refuses", "NCCL does not connect the ranks"), ("idless", "NCCL does not start")):
+        for n in (2, 4):
+            status, said, cases = measured(stand_in, path, STAND_IN_GPUS=n, STAND_IN_NCCL=state, **peers)
+            check(f"{n} ranks, NCCL that {state}: null, with why, and all else is measured", status == 0 and
+                  list(cases) == [f"part={x}" for x in parts] and all(
+                      one["metrics"][0].get("why") == (what if "nccl" in case else None) for case, one in cases.items()) and
+                  said.startswith(f"ranks: no row of NCCL: {what}: some error\n") and said.count("\n") == 1,
+                  f"{status} {said} {cases}")
+    status, said, cases = measured(stand_in, path, "--case=part=nccl_default", STAND_IN_GPUS=4, STAND_IN_NCCL="refuses_one",
+                                   **peers)
+    check("4 ranks, one refused while the others wait in NCCL: the run ends, in one line", status == 1 and
+          said.count("\n") == 1 and "a process of its own ended, and a call that waits for it" in said, f"{status} {said}")
     status, said, cases = measured(stand_in, path, "--case=part=host", STAND_IN_GPUS=2, STAND_IN_HOST=0, **peers)
     check("no shared memory of the host: null, with why", status == 0 and
           cases["part=host"]["metrics"][0]["why"] == "rank 0 cannot map memory of the host that others share", said)
