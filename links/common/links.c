@@ -292,6 +292,17 @@ struct links *links_open(struct probe_run *r)
     return l;
 }
 
+/* NULL takes it away. Returns a copy of what it was, or NULL. */
+static char *set_variable(struct probe_run *r, const char *variable, const char *value)
+{
+    const char *was = getenv(variable);
+    char *copy = was ? strdup(was) : NULL;
+
+    if ((was && !copy) || (value ? setenv(variable, value, 1) : unsetenv(variable)) != 0)
+        probe_fail(r, "no memory for a variable of the environment");
+    return copy;
+}
+
 struct links *links_open_beside(struct links *l, const char *variable, const char *value)
 {
     struct links *beside = probe_host_alloc(l->r, sizeof *beside);
@@ -299,10 +310,10 @@ struct links *links_open_beside(struct links *l, const char *variable, const cha
     *beside = (struct links){.r = l->r, .loopback = l->loopback, .ranks = l->ranks};
     memcpy(beside->device, l->device, sizeof l->device);
     memcpy(beside->bus, l->bus, sizeof l->bus);
-    if (setenv(variable, value, 1) != 0)
-        probe_fail(l->r, "no memory for a variable of the environment");
+    char *before = set_variable(l->r, variable, value);
     start_all(beside);
-    unsetenv(variable);
+    free(set_variable(l->r, variable, before));
+    free(before);
     open_inboxes(beside);
     return beside;
 }
@@ -632,6 +643,34 @@ static bool all_say_yes(const struct links *l, const struct answer answer[LINKS_
     return yes;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    const size_t n = strcspn(x, "="), m = strcspn(y, "=");
+    const int order = strncmp(x, y, n < m ? n : m);
+    return order != 0 ? order : (n > m) - (n < m);
+}
+
+/* Variables of the user's by which NCCL may do otherwise than by itself: their names alone, since a
+ * value may be an address. Asked before NCCL is opened, for which more are set. */
+static void note_variables(struct probe_run *r)
+{
+    enum { MOST = 64 };
+    static const char prefix[] = "NCCL_";
+    char *found[MOST], names[300] = "";
+    size_t n = 0, used = 0;
+
+    for (char **one = environ; *one && n < MOST; one++)
+        if (!strncmp(*one, prefix, sizeof prefix - 1))
+            found[n++] = *one;
+    qsort(found, n, sizeof *found, by_name);
+    for (size_t i = 0; i < n && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", i > 0 ? ", " : "",
+                                 (int)strcspn(found[i], "="), found[i]);
+    if (n > 0)
+        probe_note(r, "NCCL ran with variables that were set for it: %s", names);
+}
+
 /* Opens NCCL in all ranks and connects them. NULL, or what it does not do. */
 static const char *connect_nccl(struct links *l)
 {
@@ -656,6 +695,8 @@ static const char *connect_nccl(struct links *l)
 
 bool links_nccl_open(struct links *l, char *why, size_t size)
 {
+    if (l->first_far > 0) /* others run beside these, in the same environment */
+        note_variables(l->r);
     const char *refused = connect_nccl(l);
 
     if (refused) {

@@ -2,7 +2,7 @@
  * (NCCL_PROTO): 2.28.9, with LL .1, with LL128 .2, with Simple .3. A call leaves in its output who
  * called. With STAND_IN_NCCL=old there are no windows; with STAND_IN_NCCL=silent they are none, and
  * no error. With STAND_IN_NCCL=dies rank 1 is killed when it joins, and the others wait for it, for
- * ever. With =idless no id is drawn, with =refuses nobody may join, and with =refuses_one rank 1 may
+ * ever. With =idless no id is drawn, with =refuses nobody may join; with =refuses_one rank 1 may
  * not, and the others wait for it, for ever. */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* ranks: a probe for tests, which makes the calls of links/common/links.h, with each GPU a
  * process. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/device/harness.h"
@@ -95,11 +96,16 @@ static void measure_nccl(struct probe_run *r, struct links *l, const char *proto
                          const char *version)
 {
     struct links_memory window, to;
-    char why[160];
+    char why[160], before[32];
 
     if (!probe_begin_case(r, 0, "part=nccl_%s", protocol ? protocol : "default"))
         return;
+    const char *mine = getenv("NCCL_PROTO");
+    snprintf(before, sizeof before, "%s", mine ? mine : "");
     struct links *by = protocol ? links_open_beside(l, "NCCL_PROTO", protocol) : l;
+    const char *now = getenv("NCCL_PROTO");
+    probe_require(r, !now == !mine && !strcmp(now ? now : "", before),
+                  "the variable is what it was");
     if (!links_nccl_open(by, why, sizeof why)) {
         probe_missing(r, DONE, why);
         to = links_alloc(by, WORD, "marks"); /* the ranks are there, and go on */

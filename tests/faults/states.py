@@ -362,6 +362,14 @@ def ranks(stand_in):
         status, said, cases = measured(stand_in, path, "--case=part=nccl*", STAND_IN_GPUS=n, STAND_IN_NCCL="dies", **peers)
         check(f"{n} ranks, one killed while the others wait in NCCL: the run ends, in one line", status == 1 and
               said.count("\n") == 1 and "a process of its own ended, and a call that waits for it" in said, f"{status} {said}")
+    status, said, cases = measured(stand_in, path, "--case=part=nccl*", STAND_IN_GPUS=2, **peers)
+    check("no variable of NCCL's: nothing is noted", status == 0 and "variables" not in said, said)
+    status, said, cases = measured(stand_in, path, "--case=part=nccl_@(default|LL)", STAND_IN_GPUS=2, NCCL_PROTO="",
+                                   NCCL_DEBUG="secret", NCCL_ALGO="Ring", NCCL_ALGO2="x",
+                                   **peers)
+    check("variables of NCCL's: named once, sorted, without values, and what the user had is there again", status == 0 and
+          said.count("NCCL ran with variables that were set for it: NCCL_ALGO, NCCL_ALGO2, NCCL_DEBUG, NCCL_PROTO'") == 1 and
+          "secret" not in said and len(cases) == 2, said)
     for state, what in (("refuses", "NCCL does not connect the ranks"), ("idless", "NCCL does not start")):
         for n in (2, 4):
             status, said, cases = measured(stand_in, path, STAND_IN_GPUS=n, STAND_IN_NCCL=state, **peers)
