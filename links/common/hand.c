@@ -108,12 +108,12 @@ static void open_memory(struct hand *h, const struct order *order, struct answer
     answer->address = (uint64_t)(uintptr_t)base + order->at;
 }
 
-/* The host's memory of that name, as this GPU's kernels address it; NULL where it cannot be mapped.
- * It stays until the process ends. */
+/* The host's memory that is that file, as this GPU's kernels address it; NULL where it cannot be
+ * mapped. It stays until the process ends. */
 static void *open_shared(const char *name, size_t bytes)
 {
     void *memory = MAP_FAILED, *mapped = NULL;
-    const int file = shm_open(name, O_RDWR | O_CLOEXEC, 0);
+    const int file = open(name, O_RDWR | O_CLOEXEC);
 
     if (file >= 0)
         memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);

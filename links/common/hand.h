@@ -12,8 +12,7 @@ enum order_kind {
     ORDER_ALLOCATE_OWN, /* bytes; answer: address */
     ORDER_OPEN,       /* handle, of another rank; answer: address in this one */
     ORDER_MAPPED,     /* bytes; answer: address */
-    ORDER_SHARE,      /* image: the name of shared memory of the host, bytes; answer: address, or
-                       * 0 */
+    ORDER_SHARE,      /* image: shared memory of the host as a file, bytes; answer: address, or 0 */
     ORDER_KERNEL,     /* image, kernel, bytes of arguments; answer: number 1 if there is code */
     ORDER_SHARED,     /* index of the kernel, bytes, from: the carve-out */
     ORDER_LAUNCH,     /* index, shape; the arguments follow */

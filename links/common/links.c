@@ -484,7 +484,8 @@ void *links_mapped(struct links *l, int rank, size_t bytes)
     return (void *)(uintptr_t)ask(l, rank, &order, NULL, 0).address;
 }
 
-/* Its name is gone as soon as all have opened it: nothing stays behind, however the run ends. */
+/* A file without a name, which the others open as one of this process: nothing stays behind,
+ * however the run ends. */
 bool links_share_host(struct links *l, size_t bytes, struct links_memory *shared, char *why,
                       size_t size)
 {
@@ -495,9 +496,8 @@ bool links_share_host(struct links *l, size_t bytes, struct links_memory *shared
     bool everywhere = true;
     char *here = MAP_FAILED;
 
-    snprintf(order.image, sizeof order.image, "/gpufloor-%ld-%llx", (long)getpid(),
-             (unsigned long long)probe_host_ns());
-    const int file = shm_open(order.image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    const int file = memfd_create("gpufloor", MFD_CLOEXEC);
+    snprintf(order.image, sizeof order.image, "/proc/%ld/fd/%d", (long)getpid(), file);
     if (file >= 0 && ftruncate(file, (off_t)whole) == 0)
         here = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (here == MAP_FAILED) {
@@ -506,10 +506,8 @@ bool links_share_host(struct links *l, size_t bytes, struct links_memory *shared
     } else {
         ask_all(l, &order, answer);
     }
-    if (file >= 0) {
+    if (file >= 0)
         close(file);
-        shm_unlink(order.image);
-    }
     *shared = (struct links_memory){.bytes = bytes};
     for (int rank = 0; rank < l->ranks && everywhere; rank++) {
         if (!answer[rank].address) {

@@ -60,7 +60,8 @@ struct links;
 struct links *links_open(struct probe_run *r);
 
 /* Another process for each of the same GPUs, rank 0's included, with a variable of the environment
- * that a library reads once; here it stays what it was. All calls below take it as they take the first. Close both. */
+ * that a library reads once; here it stays what it was. All calls below take it as they take the
+ * first. Close both. */
 struct links *links_open_beside(struct links *l, const char *variable, const char *value);
 
 /* Asks all ranks to end, which check their guard bands, and waits for them. */
@@ -153,8 +154,9 @@ void links_graph_free(struct links *l, int graph);
 struct gpu_node links_first_kernel(struct links *l, int graph);
 
 /* Opens NCCL in all ranks and connects them. False, with one line in why, where it is not to be
- * had, or refuses all ranks. If it refuses some, for whom the others wait, the run ends. A note names
- * the variables NCCL_* that are set. Then: one call in every rank's stream; `call` has one for each, without the stream. */
+ * had, or refuses all ranks. If it refuses some, for whom the others wait, the run ends. A note
+ * names the variables NCCL_* that are set. Then: one call in every rank's stream; `call` has one
+ * for each, without the stream. */
 bool links_nccl_open(struct links *l, char *why, size_t size);
 const char *links_nccl_version(const struct links *l);
 

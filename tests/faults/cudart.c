@@ -1,5 +1,6 @@
 /* The calls of the CUDA runtime that the programs make, on the host's memory; see stand_in.h. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,11 +354,14 @@ cudaError_t cudaIpcOpenMemHandle(void **memory, cudaIpcMemHandle_t handle, unsig
     return cudaSuccess;
 }
 
-/* STAND_IN_HOST=0: memory of the host that is there already cannot be mapped. */
+/* STAND_IN_HOST=0: memory of the host that is there already cannot be mapped. =-1: the process of
+ * the second GPU is killed when it tries. */
 cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
 {
     ENTER();
     (void)memory, (void)bytes, (void)flags;
+    if (number_of("STAND_IN_HOST", 1) < 0 && physical(current) == 1)
+        raise(SIGKILL);
     return number_of("STAND_IN_HOST", 1) ? cudaSuccess : cudaErrorNotSupported;
 }
 

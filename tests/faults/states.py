@@ -385,6 +385,12 @@ def ranks(stand_in):
     status, said, cases = measured(stand_in, path, "--case=part=host", STAND_IN_GPUS=2, STAND_IN_HOST=0, **peers)
     check("no shared memory of the host: null, with why", status == 0 and
           cases["part=host"]["metrics"][0]["why"] == "rank 0 cannot map memory of the host that others share", said)
+    for n in (2, 4):
+        status, said, cases = measured(stand_in, path, "--case=part=host", STAND_IN_GPUS=n, STAND_IN_HOST=-1, **peers)
+        check(f"{n} ranks, one killed while it maps memory of the host: the run ends, in one line", status == 1 and
+              said.startswith("ranks: rank 1 ended\n") and said.count("\n") == 1, f"{status} {said}")
+        check(f"{n} ranks, one killed while it maps memory of the host: nothing stays", set(os.listdir("/dev/shm")) <= before,
+              os.listdir("/dev/shm"))
     status, said, cases = measured(stand_in, path, GPUFLOOR_NCCL="nowhere", STAND_IN_GPUS=2, **peers)
     check("no NCCL: null, with why", status == 0 and "why" in cases["part=nccl_LL"]["metrics"][0], said)
 
