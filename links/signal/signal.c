@@ -13,6 +13,8 @@
  *     packet    value and number in one store of eight bytes, relaxed: the data is the flag
  * The value is raised by one on each GPU, and must in the end be what the turns make of it. The
  * relay counts what it hands on: a word of each GPU in its turn, and no more than the turns have.
+ * A relaxed number carries nothing that could show that it was waited for. Its shortest turn takes
+ * at least half of a packet's shortest, which goes the same way.
  *     via=host  the same words lie in memory of the host that all ranks share. Each GPU has it
  *               mapped and polls it across the bus: how GPUs signal that do not reach each other
  *     via=relay the same, but each GPU stores for the host, and a thread of the host, which polls
@@ -22,7 +24,9 @@
  * blocks=sm: as many blocks as SMs, a cooperative launch; they count their arrivals, and the last
  * one tells the other GPUs and its own blocks. barrier orders nothing: it is what an exchange needs
  * whose data is its own flag. ordered_barrier has one fence of the system's scope before the
- * telling, and what acquires behind the wait. See links/common/team.cuh.
+ * telling, and what acquires behind the wait. See links/common/team.cuh. In two barriers a word
+ * goes there, and another comes back: one takes half of a round trip, but for what polls add, which
+ * is less in barriers (two H100: 654 ns of 1501). At a quarter nobody can have waited.
  *
  * Order. In each round every block writes the round's number into the next GPU's memory by an
  * ordinary store, crosses the barrier of all blocks, and reads by ordinary loads what the GPU
@@ -96,6 +100,7 @@ struct signals {
     unsigned sms;
     uint32_t turns;
     uint32_t number; /* of the last token */
+    double trip_ns;  /* the shortest relaxed round trip between two GPUs; NaN: not measured */
     struct links_memory boxes, slots;
     struct links_memory host; /* boxes, too, two a rank; .here is NULL where there is no such
                                * memory */
@@ -105,7 +110,8 @@ struct signals {
 
 static struct signals prepare(struct probe_run *r, struct links *l)
 {
-    struct signals s = {.links = l, .teams = teams_open(l), .gpus = links_gpus(l)};
+    struct signals s = {
+        .links = l, .teams = teams_open(l), .gpus = links_gpus(l), .trip_ns = NAN};
     s.sms = (unsigned)gpu_facts(r)->n_sm;
     s.turns = probe_is_check_run(r) ? CHECK_TURNS : TURNS;
     s.boxes = links_alloc(l, sizeof(struct signal_box), "boxes for flags");
@@ -136,6 +142,13 @@ static struct times times_of(const struct signals *s, int rank)
                           .many_ns = (double)x.long_cycles * 1e3 / mhz,
                           .mhz = mhz,
                           .value = x.value};
+}
+
+/* A turn, or a barrier, in that one of the two stretches where it was shorter. Other than a slope,
+ * it is no less than what was done takes, whatever stalled. */
+static double shortest(const struct signals *s, const struct times *t)
+{
+    return fmin(t->few_ns / s->turns, t->many_ns / (2.0 * s->turns));
 }
 
 /* --- the token -------------------------------------------------------------------------------- */
@@ -267,11 +280,26 @@ static struct times go_round_via(struct probe_run *r, struct signals *s, int ker
     return t;
 }
 
+/* The relaxed round trip is kept, and held against that of packets, whose values are right. Both
+ * have the same way, and polls that differ by less than it takes. */
+static void judge_trip(struct probe_run *r, struct signals *s, const char *order, double ns)
+{
+    if (probe_is_check_run(r))
+        return;
+    if (!strcmp(order, "relaxed"))
+        s->trip_ns = ns;
+    if (!strcmp(order, "packet"))
+        probe_require(r, !(s->trip_ns < ns / 2),
+                      "a relaxed round trip of %.0f ns, where a packet's takes %.0f at least: "
+                      "nobody waited", s->trip_ns, ns);
+}
+
 static void measure_order(struct probe_run *r, struct signals *s, const char *order, enum via via)
 {
     const struct circle all = {s->gpus, {0, 1, 2, 3}}, two = {2, {0, 1}};
     char name[64];
     struct times t, pair;
+    double least = NAN;
 
     if (!probe_begin_case(r, via == BY_PEER ? 0 : PROBE_THRICE, "gpus=%d,order=%s,via=%s", s->gpus,
                           order, via_names[via]))
@@ -297,12 +325,15 @@ static void measure_order(struct probe_run *r, struct signals *s, const char *or
         pair = s->gpus == 2 ? t : go_round_via(r, s, kernel, via, &two, &right);
         right = right && (!carries || (token_is_right(s, &all, t.value) &&
                                        token_is_right(s, &two, pair.value)));
+        least = fmin(least, shortest(s, &pair));
         probe_clock(r, t.mhz);
         probe_sample(r, ONE_WAY, (double)s->turns * s->gpus, t.few_ns);
         probe_sample(r, ONE_WAY, 2.0 * s->turns * s->gpus, t.many_ns);
         probe_sample(r, ROUND_TRIP, s->turns, pair.few_ns);
         probe_sample(r, ROUND_TRIP, 2.0 * s->turns, pair.many_ns);
     }
+    if (via == BY_PEER)
+        judge_trip(r, s, order, least);
     if (via == BY_RELAY)
         probe_require(r, right, "the host handed on one word of each GPU in its turn");
     else if (carries)
@@ -373,13 +404,19 @@ static void measure_barrier(struct probe_run *r, const struct signals *s, bool g
         links_kernel(s->links, &image_signal,
                      grid ? "signal_barrier_grid_ordered" : "signal_barrier_block_ordered",
                      sizeof(struct barrier_args))};
+    double least = NAN;
     while (probe_more(r))
         for (int ordered = 0; ordered < 2; ordered++) {
             const struct times t = cross(r, s, kernel[ordered], grid);
+            least = fmin(least, shortest(s, &t));
             probe_clock(r, t.mhz);
             probe_sample(r, ordered ? ORDERED : BARRIER, s->turns, t.few_ns);
             probe_sample(r, ordered ? ORDERED : BARRIER, 2.0 * s->turns, t.many_ns);
         }
+    if (!probe_is_check_run(r))
+        probe_require(r, !(least < s->trip_ns / 4),
+                      "a barrier of %.0f ns, where a word there and back takes %.0f at least: "
+                      "nobody waited", least, s->trip_ns);
     probe_fact(r, "blocks_at_once", "%u", shape_of(s, grid).grid.x);
 }
 

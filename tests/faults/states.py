@@ -405,9 +405,16 @@ def ranks(stand_in):
         status, said, cases = measured(stand_in, signal, "--check", "--case=*via=relay", STAND_IN_GPUS=n, **peers)
         check(f"signal, {n} GPUs: a thread of the host hands the token on", status == 0, f"{status} {said} {cases}")
         status, said, cases = measured(stand_in, signal, "--check", "--case=*via=relay", STAND_IN_GPUS=n,
-                                       STAND_IN_RING="hasty", **peers)
+                                       STAND_IN_HASTY="signal_ring", **peers)
         check(f"signal, {n} GPUs that tell out of turn: the host says so", status == 1 and "in its turn" in said,
               f"{status} {said}")
+        for hasty, words in (("", None), ("signal_ring_relaxed", "a relaxed round trip of 300 ns, where a packet's takes 1400"),
+                             ("signal_barrier_block", "blocks=1: a barrier of 300 ns, where a word there and back takes 1400")):
+            status, said, cases = measured(stand_in, signal, "--case=*@(order=@(relaxed|packet),via=peer|blocks=*)",
+                                           STAND_IN_GPUS=n, STAND_IN_HASTY=hasty or "none", **peers)
+            check(f"signal, {n} GPUs, {hasty or 'no kernel'} waits for nobody: {'seen' if hasty else 'kept'}", (status, len(
+                cases), said.count(": check failed: ")) == ((1, 4, 1) if hasty else (0, 4, 0)) and (words or "") in said,
+                f"{status} {said}")
     status, said, cases = measured(stand_in, signal, "--check", "--case=*via=[hr]*", STAND_IN_GPUS=2, STAND_IN_HOST=0,
                                    **peers)
     check("signal without shared memory of the host: null, with why", status == 0 and len(cases) == 3 and all(
