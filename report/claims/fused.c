@@ -1,5 +1,7 @@
 #include "report/claims/fused.h"
 
+#include <math.h>
+
 void fused_say_not_counted(const struct finding *aside, struct finding *f)
 {
     rule_say(f->evidence,
@@ -20,6 +22,24 @@ bool fused_counted_ratio(const struct bundle *bundle, const char *above, const c
     }
     *ratio = rule_quotient(&a, &b);
     return true;
+}
+
+bool fused_counters_tell(const struct bundle *bundle, const char *one, const char *fused,
+                         double limit, const char *what, struct finding *f)
+{
+    struct finding aside = rule_aside(f);
+    struct row a, b;
+
+    if (!rule_take_counted(bundle, "dram_bytes", fused, &b, &aside))
+        return true;
+    if (!rule_take_counted(bundle, "dram_bytes", one, &a, &aside)) {
+        rule_say_check(f, false, false, what, NAN, "ratio");
+        return false;
+    }
+    const struct row ratio = rule_quotient(&a, &b);
+    const bool told = fused_below(&ratio, limit);
+    rule_say_control(f, false, told, what, &ratio);
+    return told;
 }
 
 struct row fused_moved(const struct bundle *bundle, const char *above, const char *below,

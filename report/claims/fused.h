@@ -20,6 +20,13 @@ bool fused_counted_ratio(const struct bundle *bundle, const char *above, const c
 struct row fused_moved(const struct bundle *bundle, const char *above, const char *below,
                        const char *what, const struct row *time, struct finding *f);
 
+/* A negative control of the counters, where they decide: the bytes of `one`, a kernel that reads
+ * and writes once, over those of `fused`, which must stay below `limit`. A counter that shows a
+ * chain's bytes whatever runs does not pass. Says it as `what`. True where bytes are not
+ * counted. */
+bool fused_counters_tell(const struct bundle *bundle, const char *one, const char *fused,
+                         double limit, const char *what, struct finding *f);
+
 /* Says that bytes are not counted, for the reason that an aside gives. */
 void fused_say_not_counted(const struct finding *aside, struct finding *f);
 

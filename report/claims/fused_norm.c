@@ -61,7 +61,8 @@ static const struct need c40_needs[] = {{NEED_ONE, COLD(CHAIN, "fused")},
                                         {NEED_ONE, SHARE(CHAIN, "fused")},
                                         NEEDS_END};
 static const struct need c40_counted[] = {COUNTED_BYTES(COLD(CHAIN, "fused")),
-                                          COUNTED_BYTES(COLD(CHAIN, "unfused")), NEEDS_END};
+                                          COUNTED_BYTES(COLD(CHAIN, "unfused")),
+                                          COUNTED_BYTES(COLD(CHAIN, "silu")), NEEDS_END};
 
 static void judge_c40(const struct bundle *bundle, struct finding *f)
 {
@@ -77,12 +78,14 @@ static void judge_c40(const struct bundle *bundle, struct finding *f)
     const bool bound = is_bound(&share, f), sees = sees_chain(&unfused, &silu, f);
     const bool negative = fused_below(&one, gain);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one", &one);
+    const bool told = fused_counters_tell(bundle, COLD(CHAIN, "silu"), COLD(CHAIN, "fused"), gain,
+                                          "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, gain)                   ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C40_NONE)) ? CLAIM_REFUTED
                                                                  : CLAIM_MIXED,
-                  bound && sees, negative);
+                  bound && sees, negative && told);
 }
 
 static const struct need row_needs[] = {{NEED_ONE, TIME(CHAIN, ROW "fused", "cold")},
@@ -255,7 +258,8 @@ static const struct need c42_needs[] = {{NEED_ONE, COLD("layernorm", "fused")},
                                         {NEED_ONE, SHARE("layernorm", "fused")},
                                         NEEDS_END};
 static const struct need c42_counted[] = {COUNTED_BYTES(COLD("layernorm", "fused")),
-                                          COUNTED_BYTES(COLD("layernorm", "unfused")), NEEDS_END};
+                                          COUNTED_BYTES(COLD("layernorm", "unfused")),
+                                          COUNTED_BYTES(COLD(CHAIN, "fused")), NEEDS_END};
 
 struct passes {
     struct row fused, kernels, share;
@@ -289,12 +293,14 @@ static void judge_c42(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, false, negative,
                      "another fused kernel that reads once, RMSNorm with bias and SiLU, over it",
                      &p.same);
+    const bool told = fused_counters_tell(bundle, COLD(CHAIN, "fused"), COLD("layernorm", "fused"),
+                                          passes, "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, passes)                 ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C42_NONE)) ? CLAIM_REFUTED
                                                                  : CLAIM_MIXED,
-                  bound && sees, negative);
+                  bound && sees, negative && told);
 }
 
 /* --- C42a: the fused kernel makes one pass ---------------------------------------------------- */
@@ -310,31 +316,49 @@ static struct row over_copy(const struct row *share)
     return over;
 }
 
+/* The bytes that one kernel moves, and that three do, over one read and one write. False where
+ * those of the one are not counted; the evidence then says why. */
+static bool take_counted_passes(const struct bundle *bundle, struct row *one, struct row *three,
+                                struct finding *f)
+{
+    const struct row count = rule_number(C42_BYTES, "bytes");
+    struct finding aside = rule_aside(f);
+    struct row counted;
+
+    if (!rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "fused"), &counted, &aside)) {
+        fused_say_not_counted(&aside, f);
+        return false;
+    }
+    *one = rule_quotient(&counted, &count);
+    *three = rule_number(NAN, "ratio");
+    if (rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "unfused"), &counted, &aside))
+        *three = rule_quotient(&counted, &count);
+    return true;
+}
+
 static void judge_c42a(const struct bundle *bundle, struct finding *f)
 {
-    struct finding aside = rule_aside(f);
     struct passes p;
-    struct row counted;
+    struct row passes, three;
     if (!take_passes(bundle, &p, f))
         return;
 
-    const struct row time = rule_ratio(f, &p.kernels, &p.fused);
-    struct row passes = over_copy(&p.share);
-    const struct row by_time = passes;
-    if (rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "fused"), &counted, &aside)) {
-        const struct row count = rule_number(C42_BYTES, "bytes");
-        passes = rule_quotient(&counted, &count);
+    const struct row time = rule_ratio(f, &p.kernels, &p.fused), by_time = over_copy(&p.share);
+    const double one = 1 + RULE_LIMIT(f, C42_ONE);
+    const bool positive = sees_chain(&p.chain, &p.silu, f);
+    bool negative = fused_at_least(&time, one);
+    rule_say_control(f, false, negative, "three kernels, which make three passes, over it", &time);
+    if (take_counted_passes(bundle, &passes, &three, f)) {
+        const bool told = fused_at_least(&three, one);
         rule_say_row(f, "bytes of device memory by counters, which decide", &passes);
+        rule_say_control(f, false, told, "and by counters over one read and one write", &three);
+        negative = negative && told;
     } else
-        fused_say_not_counted(&aside, f);
+        passes = by_time;
     rule_say_row(f,
                  "fused LayerNorm of 16384x8192 fp16, graph, cold, over one read and one write: "
                  "time",
                  &by_time);
-    const double one = 1 + RULE_LIMIT(f, C42_ONE);
-    const bool positive = sees_chain(&p.chain, &p.silu, f);
-    const bool negative = fused_at_least(&time, one);
-    rule_say_control(f, false, negative, "three kernels, which make three passes, over it", &time);
     rule_say_figure(f, "passes", &passes);
     rule_conclude(f,
                   fused_below(&passes, one)                            ? CLAIM_REPRODUCED
@@ -401,7 +425,7 @@ static const struct claim claims[] = {
      .article = "ai-rng",
      .quote = C40_QUOTE,
      .clause = "reduces bandwidth",
-     .since = "2026-11-22",
+     .since = "2026-11-29T18:40Z",
      .plain = {.yes = "As three kernels norm, bias and activation move {moved} times what one "
                       "kernel moves.",
                .no = "As three kernels norm, bias and activation move only {moved} times what one "
@@ -418,7 +442,8 @@ static const struct claim claims[] = {
          "counted, time, which bytes decide there. REPRODUCED when the ratio is 1.3 or more, "
          "REFUTED below 1.05, else MIXED. Positive controls: the fused kernel reaches 0.85 of a "
          "copy of the same bytes, and three kernels take at least twice as long as one of them. "
-         "Negative control: one of the three kernels alone over the fused one must stay below 1.3.",
+         "Negative control: one of the three kernels alone over the fused one must stay below 1.3, "
+         "in time and, where bytes are counted, in bytes (since 29 November).",
      .judge = judge_c40,
      .needs = NEEDS(c40_needs, c40_counted)},
     {.id = "C40a",
@@ -493,7 +518,7 @@ static const struct claim claims[] = {
      .article = "dev.to",
      .quote = C42_QUOTE,
      .clause = "can involve multiple passes through memory",
-     .since = "2026-11-22",
+     .since = "2026-11-29T18:40Z",
      .plain = {.yes = "As three kernels LayerNorm moves {moved} times what one kernel moves.",
                .no = "As three kernels LayerNorm moves only {moved} times what one kernel moves.",
                .partly = "Between: as three kernels LayerNorm moves {moved:range} times what one "
@@ -508,13 +533,15 @@ static const struct claim claims[] = {
          "which bytes decide there. REPRODUCED when the ratio is 1.5 or more, REFUTED below 1.1, "
          "else MIXED. Positive controls: the fused kernel reaches 0.85 of a copy of the same "
          "bytes, and the three kernels of C40 take at least twice as long as one of them. Negative "
-         "control: another fused kernel that reads once must not take 1.5 times as long.",
+         "control: another fused kernel that reads once must not take 1.5 times as long, nor, "
+         "where "
+         "bytes are counted, move 1.5 times as many (since 29 November).",
      .judge = judge_c42,
      .needs = NEEDS(c42_needs, c42_counted)},
     {.id = "C42a",
      .article = "dev.to",
      .quote = "Optimized kernels perform much of the work in one fused operation.",
-     .since = "2026-11-22",
+     .since = "2026-11-29T18:40Z",
      .plain = {.yes = "A fused LayerNorm comes to {passes} times one read and one write.",
                .no = "A fused LayerNorm comes to {passes} times one read and one write: more than "
                      "one pass.",
@@ -528,7 +555,8 @@ static const struct claim claims[] = {
          "read and one write; where these are not counted, time over that of the best copy of as "
          "many bytes. REPRODUCED below 1.1, REFUTED from 1.5 on, else MIXED. Positive control: the "
          "three kernels of C40 take at least twice as long as one of them. Negative control: the "
-         "three kernels must not stay below 1.1 of the fused kernel's time.",
+         "three kernels must not stay below 1.1 of the fused kernel's time nor, where bytes are "
+         "counted, of one read and one write (since 29 November).",
      .judge = judge_c42a,
      .needs = NEEDS(c42_needs, c42_counted)},
     {.id = "C42b",

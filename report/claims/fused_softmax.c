@@ -201,7 +201,8 @@ static const struct need traffic_needs[] = {{NEED_ONE, TIME_A("fused")},
                                             {NEED_ONE, LONG("share_of_copy", SIZE_A, "fused")},
                                             NEEDS_END};
 static const struct need counted_needs[] = {COUNTED_BYTES(TIME_A("fused")),
-                                            COUNTED_BYTES(TIME_A("unfused")), NEEDS_END};
+                                            COUNTED_BYTES(TIME_A("unfused")),
+                                            COUNTED_BYTES(TIME_A("scale")), NEEDS_END};
 static const struct need wide_needs[] = {{NEED_ONE, LONG("time", SIZE_B, "fused")},
                                          {NEED_ONE, LONG("time", SIZE_B, "unfused")},
                                          {NEED_ONE, LONG("time", SIZE_B, "unfused_stored")},
@@ -246,12 +247,14 @@ static void judge_c41(const struct bundle *bundle, struct finding *f)
                     "131072x4096 fp16, graph, cold, three kernels over one", &t.computed, f);
     const bool positive = sees_traffic(&t, f), negative = fused_below(&t.one, less);
     rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);
+    const bool told =
+        fused_counters_tell(bundle, TIME_A("scale"), TIME_A("fused"), less, "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, less)                   ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C41_NONE)) ? CLAIM_REFUTED
                                                                  : CLAIM_MIXED,
-                  positive, negative);
+                  positive, negative && told);
 }
 
 static enum place about(const struct row *ratio, double expected, struct finding *f)
@@ -457,7 +460,7 @@ static const struct claim claims[] = {
     {.id = "C41",
      .article = "dev.to",
      .quote = "This reduces memory traffic significantly.",
-     .since = "2026-11-22",
+     .since = "2026-11-29T18:40Z",
      .plain =
          {.yes =
               "As three kernels scale, mask and softmax move {moved} times what one kernel moves.",
@@ -474,7 +477,8 @@ static const struct claim claims[] = {
              "REPRODUCED when the ratio is 1.5 or more, REFUTED below 1.1, else MIXED. Positive "
              "controls: the fused kernel reaches 0.85 of a copy of the same bytes, and three "
              "kernels take at least twice as long as one of them. Negative control: the scaling "
-             "kernel alone over the fused one must stay below 1.5.",
+             "kernel alone over the fused one must stay below 1.5, in time and, where bytes are "
+             "counted, in bytes (since 29 November).",
      .judge = judge_c41,
      .needs = NEEDS(traffic_needs, counted_needs)},
     {.id = "C41b",

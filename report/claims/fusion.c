@@ -47,7 +47,8 @@ static const struct need c38_needs[] = {
     {NEED_ONE, "bias_gelu_scale.share_of_copy" FUSED("fused") "*"},
     NEEDS_END};
 static const struct need c38_counted[] = {COUNTED_BYTES(TIME("fused")),
-                                          COUNTED_BYTES(TIME("unfused")), NEEDS_END};
+                                          COUNTED_BYTES(TIME("unfused")),
+                                          COUNTED_BYTES(TIME("scale")), NEEDS_END};
 
 /* Ratios of times: three kernels over one; one of the three over the one; three over one of the
  * three. */
@@ -90,12 +91,14 @@ static void judge_c38(const struct bundle *bundle, struct finding *f)
     const bool positive = sees_saving(&s, f), negative = fused_below(&s.one, dramatic);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one",
                      &s.one);
+    const bool told =
+        fused_counters_tell(bundle, TIME("scale"), TIME("fused"), dramatic, "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, dramatic)               ? CLAIM_REPRODUCED
                   : fused_below(&moved, RULE_LIMIT(f, C38_NONE)) ? CLAIM_REFUTED
                                                                  : CLAIM_MIXED,
-                  positive, negative);
+                  positive, negative && told);
 }
 
 static enum place about_three(const struct row *ratio, struct finding *f)
@@ -126,7 +129,7 @@ static const struct claim claims[] = {
     {.id = "C38",
      .article = "dev.to",
      .quote = "The data movement is dramatically reduced.",
-     .since = "2026-11-22",
+     .since = "2026-11-29T18:40Z",
      .plain =
          {.yes =
               "As three kernels scale * gelu(x + bias) moves {moved} times what one kernel moves.",
@@ -143,7 +146,8 @@ static const struct claim claims[] = {
              "which bytes decide there. REPRODUCED when the ratio is 2 or more, REFUTED below 1.1, "
              "else MIXED. Positive controls: the fused kernel reaches 0.85 of a copy of the same "
              "bytes, and three kernels take at least twice as long as one of them. Negative "
-             "control: one of the three kernels over the fused one must stay below 2.",
+             "control: one of the three kernels over the fused one must stay below 2, in time and, "
+             "where bytes are counted, in bytes (since 29 November).",
      .judge = judge_c38,
      .needs = NEEDS(c38_needs, c38_counted)},
     {.id = "C38b",
