@@ -458,9 +458,10 @@ bool document_clear(const char *path, const char *begins, size_t n_begins)
     char bytes[16];
     struct stat facts;
     const int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    /* Once it is locked: who held it before may have removed it, and the name be another's. */
     const bool ours = descriptor >= 0 && n_begins <= sizeof bytes &&
-                      fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) &&
-                      facts.st_uid == geteuid() && flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+                      flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &facts) == 0 &&
+                      S_ISREG(facts.st_mode) && facts.st_nlink > 0 && facts.st_uid == geteuid();
     const ssize_t n = ours ? read(descriptor, bytes, n_begins) : -1;
     const bool cleared = n >= 0 && !memcmp(bytes, begins, (size_t)n) && unlink(path) == 0;
     if (descriptor >= 0)

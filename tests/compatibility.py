@@ -207,7 +207,7 @@ def main():
     print("\n## Programs\n\nContracts that hold, by compute capability, of the kernels in the program's folder; `-`: no "
           "contracted kernel there.\nThe last columns count the bundles that hold a good run of it.\n")
     table(["program", "needs"] + list(map(dotted, ARCHS)) + boards, programs(contracts, measured, boards), 2)
-    print("\n## Kernels of some architectures\n\nAll other kernels are built for all seven. Named are instructions that "
+    print("\n## Kernels of some architectures\n\nAll other kernels are built wherever their program runs. Named are instructions that "
           "no contract has elsewhere: HGMMA, IGMMA and\nQGMMA are wgmma, LDGSTS is cp.async, UBLKCP and UTMALDG are bulk "
           "copies.\n")
     table(["folder", "built for", "kernels", "of", "for example", "instructions"],

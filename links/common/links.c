@@ -651,22 +651,21 @@ static int by_name(const void *a, const void *b)
 
 /* Variables of the user's by which NCCL may do otherwise than by itself: their names alone, since a
  * value may be an address. Asked before NCCL is opened, for which more are set. */
-static void note_variables(struct probe_run *r)
+static void name_variables(char *names, size_t size)
 {
     enum { MOST = 64 };
     static const char prefix[] = "NCCL_";
-    char *found[MOST], names[300] = "";
+    char *found[MOST];
     size_t n = 0, used = 0;
 
+    names[0] = '\0';
     for (char **one = environ; *one && n < MOST; one++)
         if (!strncmp(*one, prefix, sizeof prefix - 1))
             found[n++] = *one;
     qsort(found, n, sizeof *found, by_name);
-    for (size_t i = 0; i < n && used < sizeof names; i++)
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%.*s", i > 0 ? ", " : "",
+    for (size_t i = 0; i < n && used < size; i++)
+        used += (size_t)snprintf(names + used, size - used, "%s%.*s", i > 0 ? ", " : "",
                                  (int)strcspn(found[i], "="), found[i]);
-    if (n > 0)
-        probe_note(r, "NCCL ran with variables that were set for it: %s", names);
 }
 
 /* Opens NCCL in all ranks and connects them. NULL, or what it does not do. */
@@ -693,14 +692,16 @@ static const char *connect_nccl(struct links *l)
 
 bool links_nccl_open(struct links *l, char *why, size_t size)
 {
-    if (l->first_far > 0) /* others run beside these, in the same environment */
-        note_variables(l->r);
+    char names[300];
+    name_variables(names, sizeof names);
     const char *refused = connect_nccl(l);
 
     if (refused) {
         snprintf(why, size, "%s", refused);
         return false;
     }
+    if (names[0] && l->first_far > 0) /* others run beside these, in the same environment */
+        probe_note(l->r, "NCCL ran with variables that were set for it: %s", names);
     ask(l, 0, &(struct order){.kind = ORDER_NCCL_VERSION, .bytes = sizeof l->nccl_version},
         l->nccl_version, sizeof l->nccl_version);
     return true;

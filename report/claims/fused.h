@@ -10,22 +10,26 @@
         NEED_COUNTED, "dram_bytes of " time                                                        \
     }
 
-/* The counted bytes of one operation over those of another, both named by their times. False where
- * they are not counted: the evidence then says why, and that time decides in their stead. */
-bool fused_counted_ratio(const struct bundle *bundle, const char *above, const char *below,
+/* What is counted, named by its times: a chain, its fused kernel, and a kernel that reads and
+ * writes once, which shows that the counters do not see a chain's bytes whatever runs. */
+struct fused_counted {
+    const char *chain, *fused, *one;
+};
+
+/* The counted bytes of the chain over those of the fused kernel. False where one of the three is
+ * not counted: the evidence then says why, and that time decides in their stead. */
+bool fused_counted_ratio(const struct bundle *bundle, const struct fused_counted *of,
                          struct row *ratio, struct finding *f);
 
 /* That ratio where bytes are counted, else `time`, the ratio of times; the evidence says which of
  * them decides, and both. what: the operation and its shape. */
-struct row fused_moved(const struct bundle *bundle, const char *above, const char *below,
+struct row fused_moved(const struct bundle *bundle, const struct fused_counted *of,
                        const char *what, const struct row *time, struct finding *f);
 
-/* A negative control of the counters, where they decide: the bytes of `one`, a kernel that reads
- * and writes once, over those of `fused`, which must stay below `limit`. A counter that shows a
- * chain's bytes whatever runs does not pass. Says it as `what`. True where bytes are not
- * counted. */
-bool fused_counters_tell(const struct bundle *bundle, const char *one, const char *fused,
-                         double limit, const char *what, struct finding *f);
+/* A negative control of the counters, where they decide: the bytes of the one kernel over those of
+ * the fused one, which must stay below `limit`. Says it as `what`. True where time decides. */
+bool fused_counters_tell(const struct bundle *bundle, const struct fused_counted *of, double limit,
+                         const char *what, struct finding *f);
 
 /* Says that bytes are not counted, for the reason that an aside gives. */
 void fused_say_not_counted(const struct finding *aside, struct finding *f);

@@ -70,16 +70,17 @@ static void judge_c40(const struct bundle *bundle, struct finding *f)
     if (!RULE_TAKE(bundle, c40_needs, f, &fused, &unfused, &silu, &share))
         return;
 
+    const struct fused_counted counted = {COLD(CHAIN, "unfused"), COLD(CHAIN, "fused"),
+                                          COLD(CHAIN, "silu")};
     const double gain = RULE_LIMIT(f, C40_GAIN);
     const struct row time = rule_ratio(f, &unfused, &fused), one = rule_ratio(f, &silu, &fused);
     const struct row moved = fused_moved(
-        bundle, COLD(CHAIN, "unfused"), COLD(CHAIN, "fused"),
-        "silu(rmsnorm(x) + bias), 16384x8192 fp16, cold, three kernels over one", &time, f);
+        bundle, &counted, "silu(rmsnorm(x) + bias), 16384x8192 fp16, cold, three kernels over one",
+        &time, f);
     const bool bound = is_bound(&share, f), sees = sees_chain(&unfused, &silu, f);
     const bool negative = fused_below(&one, gain);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one", &one);
-    const bool told = fused_counters_tell(bundle, COLD(CHAIN, "silu"), COLD(CHAIN, "fused"), gain,
-                                          "and by counters", f);
+    const bool told = fused_counters_tell(bundle, &counted, gain, "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, gain)                   ? CLAIM_REPRODUCED
@@ -283,18 +284,19 @@ static void judge_c42(const struct bundle *bundle, struct finding *f)
     if (!take_passes(bundle, &p, f))
         return;
 
+    const struct fused_counted counted = {COLD("layernorm", "unfused"), COLD("layernorm", "fused"),
+                                          COLD(CHAIN, "fused")};
     const double passes = RULE_LIMIT(f, C42_PASSES);
     const struct row time = rule_ratio(f, &p.kernels, &p.fused);
     const struct row moved =
-        fused_moved(bundle, COLD("layernorm", "unfused"), COLD("layernorm", "fused"),
+        fused_moved(bundle, &counted,
                     "LayerNorm of 16384x8192 fp16, graph, cold, three kernels over one", &time, f);
     const bool bound = is_bound(&p.share, f), sees = sees_chain(&p.chain, &p.silu, f);
     const bool negative = fused_below(&p.same, passes);
     rule_say_control(f, false, negative,
                      "another fused kernel that reads once, RMSNorm with bias and SiLU, over it",
                      &p.same);
-    const bool told = fused_counters_tell(bundle, COLD(CHAIN, "fused"), COLD("layernorm", "fused"),
-                                          passes, "and by counters", f);
+    const bool told = fused_counters_tell(bundle, &counted, passes, "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, passes)                 ? CLAIM_REPRODUCED
@@ -316,23 +318,22 @@ static struct row over_copy(const struct row *share)
     return over;
 }
 
-/* The bytes that one kernel moves, and that three do, over one read and one write. False where
- * those of the one are not counted; the evidence then says why. */
+/* The bytes that one kernel moves, and that three do, over one read and one write. False where they
+ * are not counted; the evidence then says why. */
 static bool take_counted_passes(const struct bundle *bundle, struct row *one, struct row *three,
                                 struct finding *f)
 {
     const struct row count = rule_number(C42_BYTES, "bytes");
     struct finding aside = rule_aside(f);
-    struct row counted;
+    struct row of_one, of_three;
 
-    if (!rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "fused"), &counted, &aside)) {
+    if (!rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "fused"), &of_one, &aside) ||
+        !rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "unfused"), &of_three, &aside)) {
         fused_say_not_counted(&aside, f);
         return false;
     }
-    *one = rule_quotient(&counted, &count);
-    *three = rule_number(NAN, "ratio");
-    if (rule_take_counted(bundle, "dram_bytes", COLD("layernorm", "unfused"), &counted, &aside))
-        *three = rule_quotient(&counted, &count);
+    *one = rule_quotient(&of_one, &count);
+    *three = rule_quotient(&of_three, &count);
     return true;
 }
 
@@ -451,9 +452,9 @@ static const struct claim claims[] = {
      .quote = C40_QUOTE,
      .clause = "improves cache use",
      .since = "2026-11-22",
-     .plain = {.yes = "Of what the L1s lack, device memory supplies {one:%} to one fused kernel, "
+     .plain = {.yes = "Of what the L1s miss, device memory supplies {one:%} to one fused kernel, "
                       "{three:%} to three: the L2 does more.",
-               .no = "Of what the L1s lack, device memory supplies {one:%} to one fused kernel, "
+               .no = "Of what the L1s miss, device memory supplies {one:%} to one fused kernel, "
                      "{three:%} to three: the L2 does no more.",
                .partly = "Between: the part that device memory supplies changes to {change:range} "
                          "of itself; the limit is {C40A_BETTER:%} less."},

@@ -241,14 +241,14 @@ static void judge_c41(const struct bundle *bundle, struct finding *f)
     if (!take_traffic(bundle, &t, f))
         return;
 
+    const struct fused_counted counted = {TIME_A("unfused"), TIME_A("fused"), TIME_A("scale")};
     const double less = RULE_LIMIT(f, C41_LESS);
-    const struct row moved =
-        fused_moved(bundle, TIME_A("unfused"), TIME_A("fused"),
-                    "131072x4096 fp16, graph, cold, three kernels over one", &t.computed, f);
+    const struct row moved = fused_moved(
+        bundle, &counted, "131072x4096 fp16, graph, cold, three kernels over one", &t.computed, f);
     const bool positive = sees_traffic(&t, f), negative = fused_below(&t.one, less);
     rule_say_control(f, false, negative, "the scaling kernel alone over the fused one", &t.one);
     const bool told =
-        fused_counters_tell(bundle, TIME_A("scale"), TIME_A("fused"), less, "and by counters", f);
+        fused_counters_tell(bundle, &counted, less, "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, less)                   ? CLAIM_REPRODUCED

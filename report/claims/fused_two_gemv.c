@@ -112,6 +112,8 @@ static struct row counted_over_predicted(const struct row *ratio, const struct r
 
 static void judge_c28(const struct bundle *bundle, struct finding *f)
 {
+    const struct fused_counted of = {CHAIN_TIME("unfused"), CHAIN_TIME("fused"),
+                                     CHAIN_TIME("scale")};
     struct row fused, unfused, fused_bytes, unfused_bytes, copy, nothing, counted;
     if (!RULE_TAKE(bundle, c28_needs, f, &fused, &unfused, &fused_bytes, &unfused_bytes, &copy))
         return;
@@ -119,8 +121,7 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
     const struct row times = rule_ratio(f, &unfused, &fused);
     const struct row bytes = rule_ratio(f, &unfused_bytes, &fused_bytes);
     struct row saved = saved_over_predicted(&times, &bytes, f);
-    const bool by_count =
-        fused_counted_ratio(bundle, CHAIN_TIME("unfused"), CHAIN_TIME("fused"), &counted, f);
+    const bool by_count = fused_counted_ratio(bundle, &of, &counted, f);
     rule_say(f->evidence, "%sin registers, on the chain of C38", f->evidence[0] ? "; " : "");
     rule_say_row(f, "bytes saved over bytes predicted, inferred from time", &saved);
     if (by_count) {
@@ -142,9 +143,8 @@ static void judge_c28(const struct bundle *bundle, struct finding *f)
         "the chain of three kernels, whose intermediates go through memory, saves 0.10 "
         "of those bytes against the three alone",
         &nothing);
-    const bool told =
-        fused_counters_tell(bundle, CHAIN_TIME("scale"), CHAIN_TIME("fused"), 1 + within,
-                            "by counters one of the three over the one", f);
+    const bool told = fused_counters_tell(bundle, &of, 1 + within,
+                                          "by counters one of the three over the one", f);
     rule_say_figure(f, "saved", &saved);
     rule_conclude(f,
                   rule_place(&saved, 1 - within, 1 + within) == PLACE_INSIDE ? CLAIM_REPRODUCED

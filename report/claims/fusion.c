@@ -84,15 +84,15 @@ static void judge_c38(const struct bundle *bundle, struct finding *f)
     if (!take_saving(bundle, &s, f))
         return;
 
+    const struct fused_counted counted = {TIME("unfused"), TIME("fused"), TIME("scale")};
     const double dramatic = RULE_LIMIT(f, C38_DRAMATIC);
-    const struct row moved =
-        fused_moved(bundle, TIME("unfused"), TIME("fused"),
-                    "three kernels over one, 16384x8192 fp16, graph, cold", &s.three, f);
+    const struct row moved = fused_moved(
+        bundle, &counted, "three kernels over one, 16384x8192 fp16, graph, cold", &s.three, f);
     const bool positive = sees_saving(&s, f), negative = fused_below(&s.one, dramatic);
     rule_say_control(f, false, negative, "one of the three kernels alone over the fused one",
                      &s.one);
     const bool told =
-        fused_counters_tell(bundle, TIME("scale"), TIME("fused"), dramatic, "and by counters", f);
+        fused_counters_tell(bundle, &counted, dramatic, "and by counters", f);
     rule_say_figure(f, "moved", &moved);
     rule_conclude(f,
                   fused_at_least(&moved, dramatic)               ? CLAIM_REPRODUCED

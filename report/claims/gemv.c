@@ -198,7 +198,7 @@ static const struct claim claims[] = {
          {.yes =
               "Four times the warps, as many loads in flight: a product of 2048 x 2048 is {more} "
               "times as fast.",
-          .no = "Four times the warps, as many loads, do not help 2048 x 2048: {more} times the "
+          .no = "4 times the warps for the same loads do not help 2048 x 2048: {more} times the "
                 "rate.",
           .partly = "Between: four times the warps, as many loads in flight, make a product of "
                     "2048 x 2048 {more:range} times as fast; the limits are {C14B_SAME:%} and "

@@ -295,7 +295,7 @@ static const struct claim claims[] = {
                       "launches, {many:%} of 64.",
                .no = "On a shared CPU a graph or one kernel leaves {few:%} of the tail of 8 "
                      "launches, {many:%} of 64: nothing falls.",
-               .partly = "Few launches cut {parts}."},
+               .partly = "Fusing launches cuts {parts}."},
      .surprise = 5,
      .statement = "Where the launching thread shares its CPU, the tail of a step's time above its "
                   "median falls by 10 % or more when its launches become a graph or one kernel: "

@@ -215,8 +215,8 @@ static const struct claim claims[] = {
                  "left.",
           .no =
               "A step of all SMs costs {fused} in one kernel, {stream} by stream: {ratio:%} stays.",
-          .partly = "Between: a step in one kernel takes {ratio:range} of a stream's; limits "
-                    "{C29_ELIMINATED} and {C29_KEPT}."},
+          .partly = "Between: a step in one kernel takes {ratio:range} of one by stream; limits "
+                    "{C29_ELIMINATED}, {C29_KEPT}."},
      .surprise = 7,
      .statement = "A dependency of all blocks on all, inside a fused kernel, costs 20 % or less of "
                   "a step that a stream launches; 20 % is our reading of 'eliminate'.",

@@ -375,8 +375,8 @@ static const struct claim claims[] = {
      .plain = {.yes =
                    "Fusing gains {small} times in a layer at batch 1, {large} times at batch 64.",
                .no = "Fusing gains no less at batch 1: {small} times, and {large} at batch 64.",
-               .partly = "Between: fusing gains {more:range} times as much at batch 64 as at batch "
-                         "1, limit 1.02."},
+               .partly = "Between: at batch 64 fusing gains {more:range} of its gain at 1, limit "
+                         "1.02."},
      .surprise = 3,
      .statement = "A fused decoder layer gains less over a graph of kernels at batch 1 than at "
                   "batch 64. That it breaks down at batch 1 is C31's.",
@@ -395,12 +395,10 @@ static const struct claim claims[] = {
      .clause = "",
      .since = "2026-11-28T19:10Z",
      .plain = {.yes = "Fusing takes {small:%} off a layer at batch 1, {large:%} at 64.",
-               .no =
-                   "Fusing takes hardly more off small batches: {small:%} at batch 1, {large:%} at "
-                   "64.",
+               .no = "Fusing takes {small:%} off a layer at batch 1, {large:%} at 64: hardly more.",
                .partly = "What fusing takes off a layer: {parts}."},
      .surprise = 1,
-     .statement = "The share of a layer's time that goes when all fuses that is no product grows "
+     .statement = "The share of a layer's time that goes when all but its products is fused grows "
                   "towards small batches and small micro-batches. What launches alone take is said "
                   "beside it, not judged; lengths and sizes are C47's.",
      .rule =

@@ -582,7 +582,8 @@ static const struct claim claims[] = {
      .plain =
          {.yes = "At batch 1 one kernel gains nothing over a graph: {small} times in 1B, {large} "
                  "in 8B.",
-          .no = "At batch 1 a layer as one kernel gains {small} over a graph in 1B, {large} in 8B.",
+          .no = "At batch 1 one kernel does a layer {small} times as fast as a graph in 1B, {large} "
+                "in 8B.",
           .partly = "That one kernel gains nothing at batch 1: {parts}."},
      .surprise = 4,
      .statement = "At batch 1 a decoder's layer in one kernel is no faster than as a graph of "
@@ -621,12 +622,10 @@ static const struct claim claims[] = {
      .article = "8bit.tr",
      .quote = "Is it worth it for small models? Less so; benefits scale with model size.",
      .since = "2026-11-24T10:35Z",
-     .plain = {.yes = "A step as one kernel gains more in larger models: {small} over a graph in "
-                      "1B, {large} "
-                      "in 8B.",
-               .no = "A step as one kernel gains less in larger models: {small} over a graph in "
-                     "1B, {large} "
-                     "in 8B.",
+     .plain = {.yes = "One kernel does a step of 1B {small} times as fast as a graph, of 8B, "
+                      "larger, {large}.",
+               .no = "One kernel does a step of 1B {small} times as fast as a graph, of 8B, "
+                     "larger, only {large}.",
                .partly =
                    "Between: the gain of 8B is {grows:range} times that of 1B, against a limit "
                    "of {C72_MORE:%} to either side."},

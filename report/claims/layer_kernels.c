@@ -290,7 +290,7 @@ static void judge_c49(const struct bundle *bundle, struct finding *f)
                   : none ? CLAIM_REFUTED
                          : CLAIM_MIXED,
                   &each, 0);
-    rule_say_part(f, "explain its spread", by_share, &share, C49_TENTH);
+    rule_say_part(f, "explain variance", by_share, &share, C49_TENTH);
     rule_conclude(f,
                   none                                    ? CLAIM_REFUTED
                   : costs && by_share == CLAIM_REPRODUCED ? by_share
@@ -443,11 +443,11 @@ static const struct claim claims[] = {
      .clause = "Launch overhead matters most when: [...] Sequence lengths are short. [...] Models "
                "are small enough that matmuls are not dominant.",
      .since = SINCE,
-     .plain = {.yes = "Beyond barriers launches take {short:%} at 128 keys, {long:%} at 32768; "
+     .plain = {.yes = "Barriers for kernels save {short:%} at 128 keys, {long:%} at 32768; "
                       "{small:%} of 1B, {large:%} of 8B.",
-               .no = "Beyond barriers launches take no less in long sequences and large models: "
+               .no = "Barriers for kernels save no less in long sequences and large models: "
                      "{long:%} at 32768 keys, {large:%} of 8B.",
-               .partly = "What launches take of a layer's time beyond barriers: {parts}."},
+               .partly = "What barriers for kernels save of a layer's time: {parts}."},
      .surprise = 1,
      .statement = "The share of a layer's time that goes when its kernels become one, with a "
                   "barrier of all SMs where each began, grows towards short sequences and towards "

@@ -120,12 +120,12 @@ static void judge_c12(const struct bundle *bundle, struct finding *f)
     rule_say_control(f, true, positive, "rows of 4 MiB from L2 over 16 KiB from L1", &slower);
     rule_say_control(f, false, negative, "a single layer, moved, is slower", &one_piece);
     rule_say_figure(f, "apart", &in_l1);
-    rule_say_part(f, "L1 at half rate, 4 warps x 1 load",
+    rule_say_part(f, "few loads get at most half rate",
                   slow == HOLDS   ? CLAIM_REPRODUCED
                   : slow == FAILS ? CLAIM_REFUTED
                                   : CLAIM_MIXED,
                   NULL, NAN);
-    rule_say_part(f, "slower by scattered layers",
+    rule_say_part(f, "layers apart cost",
                   moved == HOLDS   ? CLAIM_REPRODUCED
                   : moved == FAILS ? CLAIM_REFUTED
                                    : CLAIM_MIXED,
@@ -208,7 +208,7 @@ static const struct claim claims[] = {
                       "layers take {apart} times as long.",
                .no = "Four warps reach {l1:%} of L1's rate, {shared:%} of shared memory's; far "
                      "layers, {apart} times the time, are no slower.",
-               .partly = "{parts}."},
+               .partly = "On the SM {parts}."},
      .surprise = 3,
      .statement =
          "With few warps and one load in flight each, L1 and shared hits leave the SM at half its "
@@ -232,8 +232,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes = "By one warp on each SM device memory is read at {share:%} of the best rate, "
                       "less than {C13_SHARE:%}.",
-               .no = "One warp on each SM reads memory at {share} times the best of any number of "
-                     "warps.",
+               .no = "One warp on each SM reads memory at {share} times the rate of the best number "
+                     "of warps.",
                .partly = "Between: one warp on each SM reads device memory at {share:range} of the "
                          "best rate against a limit of {C13_SHARE}."},
      .surprise = 8,

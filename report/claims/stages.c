@@ -123,7 +123,7 @@ static const struct claim claims[] = {
      .since = "2026-11-23",
      .plain = {.yes = "Two halves of the SMs pass on items at {held:%} of the rate of all SMs with "
                       "weights in shared memory, at {cold:%} with weights in device memory.",
-               .no = "Two halves of the SMs reach {cold:%} of the rate of all in turn, {held:%} in "
+               .no = "Stages on halves of the SMs reach {cold:%} of all SMs' rate, {held:%} in "
                      "shared memory.",
                .partly =
                    "Two halves of the SMs, a stage each, below {C07_RATE:%} of the rate of all "

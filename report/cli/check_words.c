@@ -225,8 +225,8 @@ static const char *personal(const char *text, const struct names *names, bool is
 /* Fixed words of the programs, and numbers of versions: neither names a person. */
 static bool is_free_text(const char *key)
 {
-    static const char *const fixed[] = {"case", "name", "unit", "better", "board", "version",
-                                        "cuda", "nvcc", "build", "kernel", "cc"};
+    static const char *const fixed[] = {"case", "name", "unit",  "better", "board", "version",
+                                        "cuda", "nvcc", "build", "kernel", "cc",    "programs"};
     for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
         if (!strcmp(key, fixed[i]))
             return false;

@@ -12,23 +12,24 @@ static bool fail(const char *path, const char *what, char why[DOCUMENT_WHY])
     return false;
 }
 
-/* Nothing that the report makes begins like this. A FIFO or a device is not looked into. */
-static bool holds_json(const char *path)
+/* Does a file begin like this, up to one character that is read? A FIFO or a device is not looked
+ * into. */
+static bool begins(const char *path, const char *format)
 {
     struct stat facts;
     FILE *in = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? fopen(path, "r") : NULL;
-    char first = '\0';
+    char last;
 
     if (!in)
         return false;
-    const bool is_json = fscanf(in, " %c", &first) == 1 && first == '{';
+    const bool does = fscanf(in, format, &last) == 1;
     fclose(in);
-    return is_json;
+    return does;
 }
 
 FILE *made_open(const char *path, char why[DOCUMENT_WHY])
 {
-    if (holds_json(path)) {
+    if (begins(path, " { %c")) { /* nothing that the report makes does */
         fail(path, "holds JSON, as a bundle does, and is not overwritten", why);
         return NULL;
     }
@@ -53,10 +54,10 @@ bool made_of_bundles(const char *path)
 {
     size_t n = 0;
     char **paths = paths_in(path, &n);
-    bool found = holds_json(path);
+    bool found = begins(path, " { \"schema\" : %c");
 
     for (size_t i = 0; i < n && !found; i++)
-        found = holds_json(paths[i]);
+        found = begins(paths[i], " { \"schema\" : %c");
     paths_free(paths, n);
     return found;
 }

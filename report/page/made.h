@@ -19,7 +19,8 @@ bool made_close(FILE *out, const char *path, char why[DOCUMENT_WHY]);
 /* Makes the folder, which may be there already. */
 bool made_folder(const char *folder, char why[DOCUMENT_WHY]);
 
-/* Is this a file of JSON, or a folder that holds one? Then it was meant to be read. */
+/* Is this a bundle or another document of gpufloor's, or a folder that holds one? Then it was meant
+ * to be read. */
 bool made_of_bundles(const char *path);
 
 #endif

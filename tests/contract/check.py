@@ -137,6 +137,8 @@ FAULTS = [
     ("a host's name", "nothing personal", "no", setting("environment.host.hostname", "node17")),
     ("a serial number among the facts", "nothing personal", "no",
      lambda b: b["runs"][1].update(serial="1650522000123")),
+    ("a program that is called like this machine", "nothing personal", "ok",
+     lambda b: b.update(programs=[os.uname().nodename])),
     ("an address of mail", "nothing personal", "no", lambda b: note(b, "ask ada@lab")),
     ("an address of mail behind a clock", "nothing personal", "no",
      lambda b: note(b, "2 SMs @ 1980 MHz, mail ada@example.org")),

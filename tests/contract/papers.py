@@ -404,6 +404,11 @@ def bundles_stay(bundle, folder):
     write_text(f"{own}/{one}", " \n" + kept)
     done = run(f"--tex={own}", name)
     check(done.is_one_line() and one in done.err and read_text(own, one) == " \n" + kept, "nor one of another name", done)
+    os.mkdir(f"{folder}/web")
+    write_text(f"{folder}/web/package.json", "{}")
+    for option in ("--figures", "--tex", "--plots"):
+        done = run(f"{option}={folder}/web")
+        check(done.code == 0 and read_text(folder, "web/package.json") == "{}", f"{option} beside JSON that is no bundle", done)
     done = run(f"--html={folder}/page.html", name)
     page = read_text(folder, "page.html")
     check(done.code == 0 and run(f"--html={folder}/page.html", name).code == 0 and read_text(folder, "page.html") == page,

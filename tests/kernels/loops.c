@@ -188,11 +188,34 @@ static bool comes_past(const struct check *k, const unsigned char *body, size_t 
     return i < n;
 }
 
+/* In one turn, is there a way from the line's first class to its last at all? */
+static bool leads_on(const struct check *k, const unsigned char *body, size_t header)
+{
+    const struct contract *c = k->contract;
+    const struct word *to = &c->classes[c->class_count - 1];
+    size_t n = k->kernel->n, i = 0;
+    unsigned char *within = allocate(n, 1), *after = allocate(n, 1);
+
+    memcpy(within, body, n);
+    within[header] = 0;
+    for (size_t j = 0; j < n; j++)
+        after[j] = body[j] && in_class(&k->kernel->code[j], &c->classes[0]);
+    spread(k->kernel, after, within);
+    while (i < n && !(after[i] && in_class(&k->kernel->code[i], to)))
+        i++;
+    if (i == n)
+        append(k->wrong, "; expected between, found no way from the %s to the %s",
+               c->classes[0].name, to->name);
+    free(after);
+    free(within);
+    return i < n;
+}
+
 static void check_between(const struct check *k, const unsigned char *body, size_t header)
 {
-    for (size_t first = 0; first + 2 < k->contract->class_count; first++)
-        if (comes_past(k, body, header, first))
-            break;
+    bool right = leads_on(k, body, header);
+    for (size_t first = 0; right && first + 2 < k->contract->class_count; first++)
+        right = !comes_past(k, body, header, first);
     append(k->found, " between");
 }
 

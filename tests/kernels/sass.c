@@ -82,8 +82,9 @@
  *   ahead         in one turn, nothing of the second class comes behind the first: what is waited
  *                 for was asked for in an earlier turn
  *   between       in one turn, every path from the line's first class to its last goes over those
- *                 named between them, in the line's order: two fences behind an atomic operation
- *                 and before the store that tells. A guarded one is none that it goes over
+ *                 named between them, in the line's order, and there is one: two fences behind an
+ *                 atomic operation and before the store that tells. A guarded one is none that it
+ *                 goes over
  *
  * "sass-all:" COUNTS IN THE WHOLE KERNEL, in everything that can be reached from its entry (so
  * without padding): for straight code without clocks. A loop is a failure without the word looped;

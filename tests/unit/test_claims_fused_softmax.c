@@ -167,10 +167,9 @@ static void traffic(void **unused)
     assert_int_equal(c41("C41", c), CLAIM_MIXED);
     c.counted = 3, counted_one = 3; /* they see three whatever runs */
     assert_int_equal(c41("C41", c), CLAIM_NOT_TESTABLE);
-    counted_one = 0;
-    assert_int_equal(c41("C41", c), CLAIM_NOT_TESTABLE);
-    counted_one = 1;
+    c.counted = 1, counted_one = 0; /* without that kernel's bytes time decides */
     assert_int_equal(c41("C41", c), CLAIM_REPRODUCED);
+    counted_one = 1;
     c = usual;
     c.share = 0.8;
     assert_int_equal(c41("C41", c), CLAIM_NOT_TESTABLE);
