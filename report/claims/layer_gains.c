@@ -582,8 +582,8 @@ static const struct claim claims[] = {
      .plain =
          {.yes = "At batch 1 one kernel gains nothing over a graph: {small} times in 1B, {large} "
                  "in 8B.",
-          .no = "At batch 1 one kernel does a layer {small} times as fast as a graph in 1B, {large} "
-                "in 8B.",
+          .no = "At batch 1 one kernel does a layer {small} times as fast as a graph in 1B, "
+                "{large} in 8B.",
           .partly = "That one kernel gains nothing at batch 1: {parts}."},
      .surprise = 4,
      .statement = "At batch 1 a decoder's layer in one kernel is no faster than as a graph of "

@@ -232,8 +232,8 @@ static const struct claim claims[] = {
      .since = "2026-11-22",
      .plain = {.yes = "By one warp on each SM device memory is read at {share:%} of the best rate, "
                       "less than {C13_SHARE:%}.",
-               .no = "One warp on each SM reads memory at {share} times the rate of the best number "
-                     "of warps.",
+               .no = "One warp on each SM reads memory at {share} times the rate of the best "
+                     "number of warps.",
                .partly = "Between: one warp on each SM reads device memory at {share:range} of the "
                          "best rate against a limit of {C13_SHARE}."},
      .surprise = 8,
