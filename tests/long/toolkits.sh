@@ -107,7 +107,7 @@ the_floor() {
     grep -q 'lacks libcudart_static' "$work/out"
     result $? "12.8 is no version to refuse"
     mapfile -t targets < <(cubins 12.8)
-    make_with 12.8 "$work/12.8/toolkit" NO_CUDA= "${targets[@]}"
+    make_with 12.8 "$work/12.8/toolkit" ARCH="$archs" NO_CUDA= "${targets[@]}"
     result $? "12.8 compiles every kernel for $archs"
     contracts 12.8 libnvrtc
 }
