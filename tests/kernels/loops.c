@@ -136,36 +136,13 @@ static size_t choose_loop(const struct check *k)
     return chosen;
 }
 
-/* In one turn, no path leads from the first class to the second. */
-static void check_ahead(const struct check *k, const unsigned char *body, size_t header)
+/* In one turn, the first instruction of class `to` behind one of class `from`, on a path without
+ * one of class `without`, if that is not NULL; the kernel's size where there is none. What runs
+ * only where a predicate holds does not stand in the way. */
+static size_t comes_behind(const struct check *k, const unsigned char *body, size_t header,
+                           const struct word *from, const struct word *without,
+                           const struct word *to)
 {
-    const struct word *classes = k->contract->classes;
-    size_t n = k->kernel->n;
-    unsigned char *within = allocate(n, 1), *after = allocate(n, 1);
-
-    memcpy(within, body, n);
-    within[header] = 0;
-    for (size_t i = 0; i < n; i++)
-        after[i] = body[i] && in_class(&k->kernel->code[i], &classes[0]);
-    spread(k->kernel, after, within);
-    for (size_t i = 0; i < n; i++)
-        if (after[i] && in_class(&k->kernel->code[i], &classes[1])) {
-            append(k->wrong, "; expected ahead, found the %s at 0x%zx behind the %s of its turn",
-                   classes[1].name, 16 * i, classes[0].name);
-            break;
-        }
-    append(k->found, " ahead");
-    free(after);
-    free(within);
-}
-
-/* In one turn, does a path lead from the class at `first` to the line's last without the class
- * behind it? What runs only where a predicate holds does not stand in the way. */
-static bool comes_past(const struct check *k, const unsigned char *body, size_t header,
-                       size_t first)
-{
-    const struct contract *c = k->contract;
-    const struct word *to = &c->classes[c->class_count - 1];
     size_t n = k->kernel->n, i = 0;
     unsigned char *within = allocate(n, 1), *after = allocate(n, 1);
 
@@ -173,50 +150,46 @@ static bool comes_past(const struct check *k, const unsigned char *body, size_t 
         const struct instruction *x = &k->kernel->code[j];
 
         within[j] = body[j] && j != header &&
-                    (is_guarded(x) || !in_class(x, &c->classes[first + 1]));
-        after[j] = body[j] && in_class(x, &c->classes[first]);
+                    (!without || is_guarded(x) || !in_class(x, without));
+        after[j] = body[j] && in_class(x, from);
     }
     spread(k->kernel, after, within);
     while (i < n && !(after[i] && in_class(&k->kernel->code[i], to)))
         i++;
-    if (i < n)
-        append(k->wrong,
-               "; expected between, found a way from the %s to the %s at 0x%zx without the %s",
-               c->classes[first].name, to->name, 16 * i, c->classes[first + 1].name);
     free(after);
     free(within);
-    return i < n;
+    return i;
 }
 
-/* In one turn, is there a way from the line's first class to its last at all? */
-static bool leads_on(const struct check *k, const unsigned char *body, size_t header)
+static void check_ahead(const struct check *k, const unsigned char *body, size_t header)
 {
-    const struct contract *c = k->contract;
-    const struct word *to = &c->classes[c->class_count - 1];
-    size_t n = k->kernel->n, i = 0;
-    unsigned char *within = allocate(n, 1), *after = allocate(n, 1);
+    const struct word *classes = k->contract->classes;
+    const size_t i = comes_behind(k, body, header, &classes[0], NULL, &classes[1]);
 
-    memcpy(within, body, n);
-    within[header] = 0;
-    for (size_t j = 0; j < n; j++)
-        after[j] = body[j] && in_class(&k->kernel->code[j], &c->classes[0]);
-    spread(k->kernel, after, within);
-    while (i < n && !(after[i] && in_class(&k->kernel->code[i], to)))
-        i++;
-    if (i == n)
-        append(k->wrong, "; expected between, found no way from the %s to the %s",
-               c->classes[0].name, to->name);
-    free(after);
-    free(within);
-    return i < n;
+    if (i < k->kernel->n)
+        append(k->wrong, "; expected ahead, found the %s at 0x%zx behind the %s of its turn",
+               classes[1].name, 16 * i, classes[0].name);
+    append(k->found, " ahead");
 }
 
 static void check_between(const struct check *k, const unsigned char *body, size_t header)
 {
-    bool right = leads_on(k, body, header);
-    for (size_t first = 0; right && first + 2 < k->contract->class_count; first++)
-        right = !comes_past(k, body, header, first);
+    const struct word *class = k->contract->classes;
+    const struct word *last = &class[k->contract->class_count - 1];
+    size_t n = k->kernel->n, i = n;
+
     append(k->found, " between");
+    if (comes_behind(k, body, header, class, NULL, last) == n) {
+        append(k->wrong, "; expected between, found no way from the %s to the %s", class->name,
+               last->name);
+        return;
+    }
+    for (; class + 1 < last && i == n; class++)
+        i = comes_behind(k, body, header, class, class + 1, last);
+    if (i < n)
+        append(k->wrong,
+               "; expected between, found a way from the %s to the %s at 0x%zx without the %s",
+               class[-1].name, last->name, 16 * i, class->name);
 }
 
 void check_loop(const struct check *k)
