@@ -22,3 +22,10 @@ double half_bf16(uint16_t bits)
     memcpy(&value, &wide, sizeof value);
     return value;
 }
+
+uint16_t half_to_bf16(float value)
+{
+    uint32_t wide;
+    memcpy(&wide, &value, sizeof wide);
+    return (uint16_t)((wide + 0x7fff + (wide >> 16 & 1)) >> 16);
+}

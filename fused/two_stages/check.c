@@ -65,13 +65,9 @@ bool stages_gave_up(struct probe_run *r, const struct stages *s)
 
 /* --- on the CPU ------------------------------------------------------------------------------- */
 
-/* A float to bf16, to the nearest, ties to even. */
 static double rounded(float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits += 0x7fff + (bits >> 16 & 1);
-    return half_bf16((uint16_t)(bits >> 16));
+    return half_bf16(half_to_bf16(x));
 }
 
 /* One item; x and y are what the kernels took and left. Returns how many of y are wrong. */

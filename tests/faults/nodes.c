@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/device/harness.h"
+#include "core/half.h"
 #include "links/all_reduce/args.h"
 #include "tests/faults/stand_in.h"
 
@@ -15,30 +16,15 @@ static bool is(const char *state)
     return text && (!state || !strcmp(text, state));
 }
 
-static uint16_t narrow(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static float widen(uint16_t half)
-{
-    const uint32_t bits = (uint32_t)half << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 static float get(const void *from, size_t i, bool is_bf16)
 {
-    return is_bf16 ? widen(((const uint16_t *)from)[i]) : ((const float *)from)[i];
+    return is_bf16 ? (float)half_bf16(((const uint16_t *)from)[i]) : ((const float *)from)[i];
 }
 
 static void put(void *to, size_t i, bool is_bf16, float x)
 {
     if (is_bf16)
-        ((uint16_t *)to)[i] = narrow(x);
+        ((uint16_t *)to)[i] = half_to_bf16(x);
     else
         ((float *)to)[i] = x;
 }

@@ -16,12 +16,9 @@ struct problem {
     uint32_t model, hidden, blocks;
 };
 
-// To bf16, to the nearest, ties to even.
 static double rounded(float x)
 {
-    uint32_t bits = __float_as_uint(x);
-    bits += 0x7fff + (bits >> 16 & 1);
-    return half_bf16((uint16_t)(bits >> 16));
+    return half_bf16(half_to_bf16(x));
 }
 
 static two_layers_args made(const problem &p, uint32_t items)

@@ -63,6 +63,26 @@ static void all_bf16(void **state)
         assert_pattern(half_bf16((uint16_t)bits), bf16_by_fields(bits), bits);
 }
 
+/* Each number comes back, and what lies between two goes to the nearer one, or to the even one. */
+static void to_bf16(void **state)
+{
+    (void)state;
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        const uint32_t more = bits + 1;
+        if ((bits & 0x7fff) >= 0x7f80)
+            continue;
+        const uint32_t even = bits & 1 ? more : bits;
+        const struct {
+            uint32_t wide, expected;
+        } near[] = {{bits << 16, bits},
+                    {bits << 16 | 0x7fff, bits},
+                    {bits << 16 | 0x8000, even},
+                    {bits << 16 | 0x8001, more}};
+        for (size_t i = 0; i < 4; i++)
+            assert_int_equal(half_to_bf16((float)float_of(near[i].wide)), near[i].expected);
+    }
+}
+
 /* Values that anyone can look up. */
 static void known(void **state)
 {
@@ -91,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_fp16),
         cmocka_unit_test(all_bf16),
+        cmocka_unit_test(to_bf16),
         cmocka_unit_test(known),
         cmocka_unit_test(units),
     };
