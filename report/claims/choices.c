@@ -199,9 +199,8 @@ static void judge_sequences(const struct bundle *bundle, size_t first, enum way 
     }
     rule_say_count(f, "n", (size_t)(SEQUENCES - first));
     rule_say_count(f, "library", library);
-    rule_say_count(f, "custom", custom);
-    rule_say_count(f, "won", (size_t)won);
-    rule_say_count(f, "lost", (size_t)lost);
+    if (one != CUSTOM)
+        rule_say_count(f, "custom", custom);
     if (take_peers_controls(bundle, &positive, &negative, f))
         rule_conclude(f,
                       won == SEQUENCES - first    ? CLAIM_REPRODUCED
