@@ -27,6 +27,9 @@ static bool begins(const char *path, const char *format)
     return does;
 }
 
+/* What every document begins with, also one that another program has laid out anew. */
+static const char document[] = " { \"schema\" : %c";
+
 FILE *made_open(const char *path, char why[DOCUMENT_WHY])
 {
     if (begins(path, " { %c")) { /* nothing that the report makes does */
@@ -54,10 +57,10 @@ bool made_of_bundles(const char *path)
 {
     size_t n = 0;
     char **paths = paths_in(path, &n);
-    bool found = begins(path, " { \"schema\" : %c");
+    bool found = begins(path, document);
 
     for (size_t i = 0; i < n && !found; i++)
-        found = begins(paths[i], " { \"schema\" : %c");
+        found = begins(paths[i], document);
     paths_free(paths, n);
     return found;
 }
